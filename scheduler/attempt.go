@@ -8,19 +8,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/resource"
 )
 
-// AttemptID identifies an attempt of a task. A scheduler counts its IDs up from 1.
+// AttemptID identifies an attempt of a task. A scheduler numbers the attempts that it launches
+// from 1.
 type AttemptID uint64
 
 type attemptState uint8
 
 const (
-	attemptRunning attemptState = iota // has had cores since its launch
-	attemptQueued                      // waits at its executor for cores
-	// attemptDequeued was queued and has cores by now. It may have ended already, because
-	// executors report the ends of several queued attempts together.
+	attemptRunning attemptState = iota // has used cores since its launch
+	attemptQueued                      // waits in its executor's queue for cores
+	// attemptDequeued was queued when it was launched and uses cores now. It may have ended
+	// already, because executors report the ends of several queued attempts together.
 	attemptDequeued
-	// attemptResultPending has run and has freed its cores, but its result is still
-	// at its executor, so its outcome is not known.
+	// attemptResultPending has run and uses no cores any more. Its outcome is not known, because
+	// its result has not been fetched from its executor yet.
 	attemptResultPending
 )
 
@@ -31,13 +32,14 @@ type attempt struct {
 	executor             *executor
 	index                int32
 	state                attemptState
-	needsSpeculativeCopy bool     // waits for its speculative copy to be launched
+	needsSpeculativeCopy bool     // a speculative copy of the attempt is to be launched
 	previous, next       *attempt // neighbours in the executor's queue; nil if the attempt is not queued
-	// stateSince is the time, on the scheduler's clock, at which the attempt got its cores or,
-	// while it has none, was queued. runTime is how long it ran; 0 until its result is pending.
+	// stateSince is the value of clock.elapsed when the attempt was assigned its cores or, while
+	// the attempt is queued, when it was queued. runTime is the attempt's run time; 0 until its
+	// result is pending.
 	stateSince, runTime         time.Duration
 	otherAttempt                *attempt             // the other running attempt of the task (its speculative copy or its original), or nil
-	resources                   resource.Reservation // GPUs and the like that the attempt has reserved at its executor
+	resources                   resource.Reservation // resources such as GPUs that are reserved for the attempt at its executor
 	indexInSet, indexInExecutor int32                // indexes in set.running and executor.running
 }
 
@@ -46,7 +48,7 @@ func byID(attempts []*attempt) []*attempt {
 	return slices.SortedFunc(slices.Values(attempts), func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 }
 
-// attempts has all attempts whose outcome is not known. Its methods update the free cores
+// attempts contains all attempts whose outcome is not known. Its methods update the free cores
 // of executors, the cores that pools use, and the demand of profiles.
 type attempts struct {
 	clock    *clock
@@ -55,7 +57,8 @@ type attempts struct {
 	launches []Launch // launched by the current offer
 }
 
-// launch launches a waiting task on an executor, or queues it there.
+// launch launches a waiting task on an executor. If queued is true, the attempt waits in the
+// executor's queue for cores.
 func (t *attempts) launch(set *taskSet, index int32, e *executor, locality Locality, queued bool) {
 	number := 0
 	if h := set.histories[index]; h != nil {
@@ -100,7 +103,7 @@ func (t *attempts) start(set *taskSet, index int32, e *executor, l Launch) *atte
 	return a
 }
 
-// reserve takes the cores of an attempt from its executor's free cores.
+// reserve subtracts the cores of an attempt from its executor's free cores.
 func (t *attempts) reserve(a *attempt) {
 	set, p := a.set, a.set.profile
 	p.setFree(a.executor, a.executor.free-set.cpus)
@@ -108,9 +111,9 @@ func (t *attempts) reserve(a *attempt) {
 	p.demand.RunningCPUs += set.cpus
 }
 
-// free frees the cores and resources of an attempt, or removes it from its executor's
-// queue. It then gives free cores to the attempts that are queued there, in order. The
-// executor starts these attempts without being told, so they have already started.
+// free frees the cores and resources of an attempt, or removes it from its executor's queue. It
+// then assigns free cores to the first attempts of that queue. Executors start queued attempts
+// on their own, so these attempts have already started.
 func (t *attempts) free(a *attempt) {
 	set, e, p := a.set, a.executor, a.set.profile
 	if a.state == attemptQueued {
@@ -131,7 +134,7 @@ func (t *attempts) free(a *attempt) {
 	}
 }
 
-// remove removes an attempt that ended, and frees what it uses.
+// remove removes an attempt that ended, and frees its cores and resources.
 func (t *attempts) remove(a *attempt) {
 	set, e := a.set, a.executor
 	set.profile.demand.RunningTasks--
@@ -156,7 +159,7 @@ func (t *attempts) remove(a *attempt) {
 	delete(t.byID, a.id)
 }
 
-// queue lists the attempts that wait at an executor for cores, the next one first.
+// queue lists the attempts that wait at an executor for cores, in the order in which they start.
 type queue struct {
 	first, last *attempt
 	length      int

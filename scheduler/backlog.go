@@ -2,39 +2,40 @@ package scheduler
 
 import "slices"
 
-// Preferences are the executors and hosts where a task runs best.
+// Preferences are the executors and hosts on which a task prefers to run.
 type Preferences struct {
-	// Executors are ids of executors. Running on one of them is process-local. Ids
+	// Executors are ids of executors. An attempt on one of these executors is process-local. Ids
 	// of executors that do not exist have no effect.
 	Executors []string
-	// Hosts are names of hosts. Running on one of them is node-local, running in
-	// the rack of one is rack-local. Hosts should include the hosts of Executors.
+	// Hosts are names of hosts. An attempt on one of these hosts is node-local, an attempt in
+	// the rack of one of these hosts is rack-local. Hosts should include the hosts of Executors.
 	Hosts []string
 }
 
 type taskState uint8
 
 const (
-	// taskFresh waits and has not been launched yet.
+	// taskFresh: the task waits for its first launch.
 	taskFresh taskState = iota
-	// taskRetry waits to be launched again.
+	// taskRetry: the task waits to be launched again.
 	taskRetry
 	taskRunning
-	// taskBuffered, in a barrier set, has a result, which does not count until all
-	// tasks of the set have one.
+	// taskBuffered: the task belongs to a barrier set and has a result. The result is reported
+	// when all tasks of the set have results.
 	taskBuffered
 	taskDone
 )
 
-// backlog has the tasks of one set, and lists of waiting tasks by preferred location.
+// backlog contains the tasks of one set, and lists of its waiting tasks by preferred location.
 type backlog struct {
 	states           []taskState
-	cpus             int // number of cores that each task takes
-	waiting, retries int // tasks that wait to be launched; how many of these were launched before
-	// availableCounts counts, for ProcessLocal, the available executors that waiting tasks
-	// prefer; for NodeLocal and RackLocal, the hosts that waiting tasks prefer, and the racks
-	// of these, if the host or rack has an available executor; for NoPref, the waiting tasks
-	// without preferences.
+	cpus             int // number of cores that each task uses
+	waiting, retries int // numbers of tasks that wait to be launched, and of waiting tasks that were launched before
+	// availableCounts contains a count for each level of locality:
+	//   - ProcessLocal: available executors that waiting tasks prefer
+	//   - NodeLocal: hosts that waiting tasks prefer and that have an available executor
+	//   - RackLocal: racks of preferred hosts, if the rack has an available executor
+	//   - NoPref: waiting tasks without preferences
 	availableCounts [Localities]int
 	// noPref lists waiting tasks without preferences, withPreferences all other waiting tasks.
 	noPref, withPreferences pendingTasks
@@ -44,16 +45,16 @@ type backlog struct {
 	hosts      map[*host]*preferredLocation
 	racks      map[*rack]*rackGroup
 	rackGroups []*rackGroup // the values of racks, in the order in which they were added
-	// taskLocations[firstLocation[i]:firstLocation[i+1]] are the indexes of the locations that task i
-	// prefers. Both are nil if no task has preferences.
+	// taskLocations[firstLocation[i]:firstLocation[i+1]] are the indexes in locations of the
+	// locations that task i prefers. Both slices are nil if no task has preferences.
 	taskLocations, firstLocation []int32
 
 	demand *Demand // demand of the set's resource profile, which includes waiting tasks
-	// mustAvoid reports whether a task to be retried must not run on an executor.
+	// mustAvoid reports whether a task that waits for a retry must not run on an executor.
 	mustAvoid func(index int32, e *executor) bool
 }
 
-// listAll lists all tasks as waiting.
+// listAll sets the state of all tasks to taskFresh and adds the tasks to the lists.
 func (b *backlog) listAll(c *cluster, tasks int, preferences func(int) Preferences) {
 	b.states = make([]taskState, tasks)
 	b.noPref.end = int32(tasks)
@@ -91,7 +92,8 @@ func (b *backlog) addAllPreferences(c *cluster, tasks int, preferences func(int)
 	}
 }
 
-// addPreferences adds the preferred locations of the next task, in order of index.
+// addPreferences adds the preferred locations of one task. It must be called for the tasks in
+// the order of their indexes.
 func (b *backlog) addPreferences(c *cluster, preferences Preferences) {
 	start := len(b.taskLocations)
 	add := func(p *preferredLocation) {
@@ -129,8 +131,8 @@ func (b *backlog) newLocation() *preferredLocation {
 	return p
 }
 
-// listFresh fills each location's list of tasks, ordered by index. The caller must have set
-// the location's end to the length of that list. All lists share one allocation.
+// listFresh fills each location's list of tasks, ordered by index. The caller must have set the
+// end field of each location to the length of its list. All lists share one allocation.
 func (b *backlog) listFresh() {
 	room := make([]int32, len(b.taskLocations))
 	for _, p := range b.locations {
@@ -181,9 +183,9 @@ func (b *backlog) preferred(index int32) []int32 {
 // hasPreferences reports whether any waiting task has preferences.
 func (b *backlog) hasPreferences() bool { return b.waiting > b.availableCounts[NoPref] }
 
-// pop finds a waiting task that an executor can run at a level of locality, removes
-// it from the list for that level, and returns the task's index; -1 if there is
-// none. A caller that launches the task must call launched.
+// pop finds a waiting task that an executor can run at a level of locality, removes it from the
+// list for that level, and returns the task's index; -1 if there is no such task. A caller that
+// launches the task must call launched.
 func (b *backlog) pop(e *executor, level Locality) int32 {
 	switch level {
 	case ProcessLocal:
@@ -215,16 +217,16 @@ func (b *backlog) launched(index int32) {
 	b.count(index, -1)
 }
 
-// retry changes a launched task's state back to waiting. The caller must then call
-// listRetry, except for barrier sets.
+// retry changes a launched task's state to taskRetry. The caller must then call listRetry,
+// except for barrier sets.
 func (b *backlog) retry(index int32) {
 	b.states[index] = taskRetry
 	b.retries++
 	b.count(index, 1)
 }
 
-// listRetry adds a task that must be retried to the lists of its locations. It is
-// not needed for barrier sets, whose tasks are all launched together.
+// listRetry adds a task that must be retried to the lists of its preferred locations. Barrier
+// sets do not use these lists, because all their tasks are launched together.
 func (b *backlog) listRetry(index int32) {
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {
@@ -241,7 +243,8 @@ func (b *backlog) listRetry(index int32) {
 	}
 }
 
-// count updates counts when a task begins to wait (change is 1) or stops waiting (-1).
+// count updates the counts of waiting tasks when a task begins to wait (change is 1) or stops
+// waiting (change is -1).
 func (b *backlog) count(index int32, change int) {
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {
@@ -255,8 +258,8 @@ func (b *backlog) count(index int32, change int) {
 	}
 }
 
-// addWaiting adds to the number of waiting tasks, and to the number of waiting tasks with
-// preferences.
+// addWaiting changes the number of waiting tasks by tasks, and the number of waiting tasks with
+// preferences by withPreferences.
 func (b *backlog) addWaiting(tasks, withPreferences int) {
 	b.waiting += tasks
 	b.demand.WaitingTasks += tasks
@@ -282,7 +285,7 @@ func (b *backlog) countAt(p *preferredLocation, change int) {
 	}
 }
 
-// countInRack adds change to the number of hosts of a rack with waiting tasks.
+// countInRack adds change to the number of preferred hosts of a rack that have waiting tasks.
 func (b *backlog) countInRack(g *rackGroup, change int) {
 	crossed := changeAcrossZero(&g.waiting, change)
 	if g.rack.available > 0 {
@@ -305,7 +308,8 @@ func changeAcrossZero(count *int, change int) int {
 	}
 }
 
-// executorChanged updates availableCounts when an executor becomes available (1) or not (-1).
+// executorChanged updates availableCounts when an executor becomes available (change is 1) or
+// unavailable (change is -1).
 func (b *backlog) executorChanged(e *executor, change int) {
 	if p := b.executors[e.ID]; p != nil {
 		p.executor = nil
@@ -316,8 +320,9 @@ func (b *backlog) executorChanged(e *executor, change int) {
 			b.availableCounts[ProcessLocal] += change
 		}
 	}
-	// A host or a rack counts only while it has an available executor. So its count changes
-	// when it gets its first one (change is 1) or loses its last one (change is -1).
+	// Hosts and racks are counted only while they have an available executor. So the counts
+	// change only with the first available executor (change is 1) or the last one (change is
+	// -1).
 	first := max(change, 0)
 	if e.host.available == first {
 		if p := b.hosts[e.host]; p != nil && p.waiting > 0 {

@@ -8,34 +8,33 @@ import (
 
 // barrier is the state of a barrier set, whose tasks run at the same time.
 //
-// A barrier set is launched when there are enough free cores for all its tasks, on
-// executors that are not excluded for these tasks. It takes the most local free cores, and
-// does not wait for more local ones. Before the launch it uses no core, and other sets run.
-// If it cannot be launched for Config.BarrierReserveDelay, although all executors together
-// have enough cores, no other set of its profile gets a core until it is launched.
+// A barrier set is launched when there are enough free cores for all its tasks, on executors
+// that are not excluded for these tasks. It uses the most local cores that are free at that
+// time; delay scheduling does not apply. Before its launch, other sets can use all cores. If the
+// set has waited for Config.BarrierReserveDelay although all executors together have enough
+// cores for it, no other set of its profile is launched until the barrier set is.
 //
 // If an attempt ends without a result, all other attempts of the set are killed and all its
-// tasks are retried.
-// The TaskDone events are returned together, when all tasks have results. Tasks of
-// barrier sets are never copied.
+// tasks are retried. The TaskDone events are returned together, when all tasks have results.
+// Tasks of barrier sets have no speculative copies.
 type barrier struct {
-	// successes has, for each task, its successful attempt, or 0 if there is none yet.
-	// successCount is the number of successful attempts.
+	// successes contains, for each task, its successful attempt, or 0 if no attempt has
+	// succeeded. successCount is the number of successful attempts.
 	successes    []AttemptID
 	successCount int
-	// restarting is set from the end of an attempt without a result until the set's other
-	// attempts, which are then killed, have ended too. Only then are all tasks retried.
+	// restarting is true from the time at which an attempt ends without a result until all other
+	// attempts of the set, which are then killed, have ended. Then all tasks are retried.
 	restarting bool
-	// waitingSince is when the set began to wait for free cores; zero if it does not
-	// wait, or if all executors together have too few cores for it.
+	// waitingSince is when the set began to wait for free cores. It is the zero time if the set
+	// does not wait, or if it needs more cores than all executors together have.
 	waitingSince time.Time
 }
 
-// offerBarrier launches all tasks of a barrier set or none, and returns their number.
+// offerBarrier launches all tasks of a barrier set or none, and returns how many it launched.
 func (p *profile) offerBarrier(set *taskSet) int {
 	b, tasks := set.barrier, len(set.states)
 	if set.waiting < tasks {
-		return 0 // earlier attempts still run
+		return 0 // earlier attempts have not ended
 	}
 	var free []freeExecutor
 	slots := 0
@@ -69,7 +68,7 @@ func (p *profile) offerBarrier(set *taskSet) int {
 	return tasks
 }
 
-// offerReserved launches the set for which cores are reserved, if enough are free.
+// offerReserved launches the set for which cores are reserved, if enough cores are free.
 func (p *profile) offerReserved() {
 	set := p.reservedFor
 	p.reservedFor = nil
@@ -78,8 +77,8 @@ func (p *profile) offerReserved() {
 	}
 }
 
-// slots returns how many tasks of a set the profile's executors can run at once, if none of
-// them is busy. Executors that are not available or are excluded for the set do not count.
+// slots returns how many tasks of a set the profile's executors could run at once if all of them
+// were idle. Executors that are not available or are excluded for the set do not count.
 func (p *profile) slots(set *taskSet) int {
 	slots, _ := p.sizes.slots(set)
 	if set.exclusion.Any() {
@@ -92,15 +91,16 @@ func (p *profile) slots(set *taskSet) int {
 	return slots
 }
 
-// freeExecutor is an executor, and how many more tasks of a set it can run at once.
+// freeExecutor is an executor. slots is how many tasks of a set it can run now, in addition to
+// its running attempts.
 type freeExecutor struct {
 	*executor
 	slots int
 }
 
-// assign chooses an executor for each task of a barrier set; it returns nil if some
-// task cannot be placed. Tasks for which executors are excluded are placed first,
-// then tasks that prefer a location. All other tasks are spread over the executors.
+// assign chooses an executor for each task of a barrier set, or returns nil if some task cannot
+// be placed. It first places the tasks that some executors are excluded for, then tasks that
+// prefer a location, then all other tasks, which it spreads over the executors.
 func (set *taskSet) assign(free []freeExecutor) []*executor {
 	order := make([]int32, len(set.states))
 	for i := range order {
@@ -140,8 +140,8 @@ func (set *taskSet) assign(free []freeExecutor) []*executor {
 	return assigned
 }
 
-// suitsBetter reports whether e is better for a task than other: more local or, if
-// they are equally local, with room for more tasks.
+// suitsBetter reports whether e is better than other for a task: e is more local or, if both are
+// equally local, can run more tasks.
 func (set *taskSet) suitsBetter(index int32, e, other freeExecutor) bool {
 	if len(set.preferred(index)) > 0 {
 		if here, there := set.locality(index, e.executor), set.locality(index, other.executor); here != there {

@@ -15,7 +15,7 @@ func TestBarrierSetLaunchesAllTasksOrNone(t *testing.T) {
 	s.at(0, "1/0@a:no-pref")
 	s.submit(TaskSet{ID: 2, Tasks: 4, Barrier: true, Preferences: on("A", "B", "A", "A")})
 	s.submit(TaskSet{ID: 3, Tasks: 1})
-	s.at(0, "3/0@b:no-pref") // other sets run
+	s.at(0, "3/0@b:no-pref") // other sets are still launched
 	s.end("1/0", success)
 	s.at(0)
 	s.end("3/0", success)
@@ -64,7 +64,7 @@ func TestCoresAreReservedForBarrierSet(t *testing.T) {
 		s.end("3/0", success)
 		s.at(time.Minute-1, "3/1@a:no-pref")
 		s.end("3/1", success)
-		s.at(time.Minute) // the core is reserved
+		s.at(time.Minute) // the free core is reserved for set 2
 		s.end("1/0", success)
 		s.at(time.Minute, "2/0@a:no-pref", "2/1@a:no-pref")
 		s.end("2/0", success)

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// waitingTasks is how many tasks wait in each benchmark at least. Each of these tasks
-// prefers three hosts.
+// waitingTasks is the minimum number of waiting tasks during each benchmark. Each task prefers
+// three hosts.
 const waitingTasks = 100_000
 
 var benchSizes = []int{100, 1_000, 10_000}
@@ -34,24 +34,24 @@ func BenchmarkOffer(b *testing.B) {
 	}
 }
 
-// BenchmarkFreedCore measures the steady state of a full cluster: an attempt ends,
-// and its core goes to a waiting task.
+// BenchmarkFreedCore measures the steady state of a full cluster: an attempt ends, and a waiting
+// task is launched on its core.
 func BenchmarkFreedCore(b *testing.B) {
 	for _, executors := range benchSizes {
 		b.Run(fmt.Sprintf("executors=%d", executors), func(b *testing.B) { benchmarkEvents(b, executors, executors) })
 	}
 }
 
-// BenchmarkIdleCores is BenchmarkFreedCore while half of the executors are idle, because
-// all waiting tasks prefer the other half. The idle executors must cost nothing.
+// BenchmarkIdleCores is BenchmarkFreedCore with half of the executors idle, because all waiting
+// tasks prefer the other half. The result should not differ from BenchmarkFreedCore.
 func BenchmarkIdleCores(b *testing.B) {
 	for _, executors := range benchSizes {
 		b.Run(fmt.Sprintf("executors=%d", executors), func(b *testing.B) { benchmarkEvents(b, executors, executors/2) })
 	}
 }
 
-// benchmarkEvents ends one attempt after another. The tasks prefer the first hosts, and
-// never run elsewhere.
+// benchmarkEvents ends one attempt after another. All tasks prefer hosts among the first
+// preferred ones, and run on no other host because the locality wait does not end.
 func benchmarkEvents(b *testing.B, executors, preferred int) {
 	s := farm(b, Config{LocalityWaitNode: 1e6 * time.Hour}, executors)
 	now := time.Unix(0, 0)
@@ -88,8 +88,8 @@ func benchmarkEvents(b *testing.B, executors, preferred int) {
 	m.report()
 }
 
-// BenchmarkPools measures the steady state of a full cluster that 100 pools with a
-// task set each share: an attempt ends, and its core goes to the pool whose turn it is.
+// BenchmarkPools measures the steady state of a full cluster that 100 pools with one task set
+// each share: an attempt ends, and the scheduler launches a task of the next pool on its core.
 func BenchmarkPools(b *testing.B) {
 	const pools, tasks = 100, 10_000
 	for _, mode := range []pool.Mode{pool.FIFO, pool.FAIR} {
@@ -125,7 +125,7 @@ func BenchmarkPools(b *testing.B) {
 	}
 }
 
-// BenchmarkSubmit measures the memory and time that a waiting task costs.
+// BenchmarkSubmit measures the memory and time that Submit needs per task.
 func BenchmarkSubmit(b *testing.B) {
 	for _, test := range []struct {
 		name        string

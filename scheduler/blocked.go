@@ -9,13 +9,15 @@ import (
 	"time"
 )
 
-// blockedState records that a task set cannot continue with the present executors.
+// blockedState records since when a task set is blocked: it cannot continue with the present
+// executors.
 type blockedState struct {
-	since   time.Time // when the set was found blocked; zero if it can continue
+	since   time.Time // when the set was found blocked; zero if it is not blocked
 	abortAt time.Time // when the set is aborted if it is still blocked
 }
 
-// checkBlocked finds sets that cannot continue, and aborts those blocked for too long.
+// checkBlocked appends an event for each set that became blocked, and aborts sets that have been
+// blocked for too long.
 func (s *Scheduler) checkBlocked(events []Event) []Event {
 	sets := s.possiblyBlocked
 	if s.exclusion.Any() {
@@ -37,7 +39,7 @@ func (s *Scheduler) checkSet(events []Event, set *taskSet) []Event {
 		return events
 	}
 	if set.blocked.since.IsZero() {
-		s.possiblyBlocked[set.id] = set // checked again until the set can continue or is over
+		s.possiblyBlocked[set.id] = set // checked again until the set is no longer blocked or has ended
 		set.blocked = blockedState{since: s.clock.now, abortAt: s.clock.now.Add(wait)}
 		events = append(events, TaskSetUnschedulable{
 			TaskSet: set.id, Index: index, Reason: reason, Until: set.blocked.abortAt, IdleExecutor: set.idleExcludedExecutor(),
@@ -53,9 +55,9 @@ func (s *Scheduler) checkSet(events []Event, set *taskSet) []Event {
 	return set.kill(events, reason)
 }
 
-// whyBlocked returns a task of a set that cannot continue (-1: all tasks), the reason,
-// and how long to wait before the set is aborted. If the set can continue, the reason is
-// "".
+// whyBlocked returns why a set is blocked, and how long it may be blocked before it is aborted.
+// The reason is "" if the set is not blocked. index is a task that no executor may run; -1 means
+// all tasks.
 func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait time.Duration) {
 	if set.waiting == 0 || set.barrier != nil && set.waiting < len(set.states) {
 		return 0, "", 0
@@ -75,8 +77,9 @@ func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait tim
 	return 0, "", 0
 }
 
-// excludedEverywhere returns the index of a waiting task for which all large enough
-// executors are excluded, and their number; 0 executors if there is no such task.
+// excludedEverywhere returns the index of a waiting task for which all large enough executors
+// are excluded, and the number of these executors. It returns 0 executors if there is no such
+// task.
 func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
 	if !set.exclusion.HasFailures() && !s.exclusion.Any() {
 		return 0, 0
@@ -101,8 +104,8 @@ func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
 	return index, executors
 }
 
-// excludedFrom returns how many executors are large enough for a task if all of them are
-// excluded for it, else 0. h is the task's history or nil.
+// excludedFrom returns the number of executors that are large enough for a task if all of them
+// are excluded for the task, else 0. h is the task's history; nil if no attempt of it has ended.
 func (set *taskSet) excludedFrom(h *history) int {
 	if !set.exclusion.Any() && (h == nil || !h.exclusion.Any()) && set.profile.sizes.largeEnough(set) > 0 {
 		return 0
@@ -120,7 +123,8 @@ func (set *taskSet) excludedFrom(h *history) int {
 	return executors
 }
 
-// idleExcludedExecutor returns the id of an excluded executor that runs nothing, or "".
+// idleExcludedExecutor returns the id of an excluded executor without attempts, "" if there is
+// none.
 func (set *taskSet) idleExcludedExecutor() string {
 	for _, e := range sortedByOrder(set.profile.executors) {
 		if !e.decommissioning && len(e.running) == 0 && (e.excluded || set.excludes(e)) {
@@ -130,7 +134,8 @@ func (set *taskSet) idleExcludedExecutor() string {
 	return ""
 }
 
-// nextAbort returns when the next blocked set is aborted; zero if none is blocked.
+// nextAbort returns the next time at which a blocked set is aborted; the zero time if no set is
+// blocked.
 func (s *Scheduler) nextAbort() time.Time {
 	var next time.Time
 	for _, set := range s.possiblyBlocked {
@@ -142,29 +147,31 @@ func (s *Scheduler) nextAbort() time.Time {
 // WaitReason is why no task of a set is launched.
 type WaitReason int
 
-// The reasons to wait. The end of other tasks can end only WaitAllBusy and WaitForLocality.
+// The reasons to wait. Only WaitAllBusy and WaitForLocality can be resolved by the end of other
+// tasks.
 const (
 	// WaitNone: no task of the set waits, or the next offer launches one.
 	WaitNone WaitReason = iota
 	// WaitNoExecutors: the set's resource profile has no executor.
 	WaitNoExecutors
-	// WaitTaskTooLarge: a task needs more than any executor has.
+	// WaitTaskTooLarge: each task requests more cores or resources than any executor has.
 	WaitTaskTooLarge
 	// WaitTooFewSlots: a barrier set has more tasks than usable executors can run at once.
 	WaitTooFewSlots
 	// WaitAllDecommissioning: all large enough executors are being decommissioned.
 	WaitAllDecommissioning
-	// WaitAllExcluded: the executors that are large enough are excluded.
+	// WaitAllExcluded: all large enough executors are excluded.
 	WaitAllExcluded
 	// WaitAllBusy: other tasks use the cores or resources that the set needs.
 	WaitAllBusy
-	// WaitForLocality: the free cores are not local enough yet.
+	// WaitForLocality: cores are free, but the set leaves them unused while it waits for more
+	// local cores (delay scheduling).
 	WaitForLocality
 )
 
-// WhyWaiting returns why no task of a set is launched, as a constant and as text to append
-// to "the set waits: ". Because it looks at all executors, call it only for sets that have
-// waited for long.
+// WhyWaiting returns why no task of a set is launched, as a constant and as text to append to
+// "the set waits: ". A call visits all executors, so call it only for sets that have waited for
+// long.
 func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	set := s.sets[taskSet]
 	if set == nil || set.waiting == 0 {
@@ -223,7 +230,7 @@ func executorCountText(n int) string {
 	return fmt.Sprintf("%d executors", n)
 }
 
-// requestText returns what each task of a set requests, as text.
+// requestText returns as text how many cores and other resources each task of a set requests.
 func (set *taskSet) requestText() string {
 	cores := fmt.Sprintf("%d cores", set.cpus)
 	if set.cpus == 1 {

@@ -54,8 +54,8 @@ func TestWhyWaiting(t *testing.T) {
 	why(6, WaitAllDecommissioning, "what is large enough is being decommissioned: 2 executors")
 }
 
-// With exclusion enabled, Advance and NextDeadline do not look at sets without
-// failures.
+// The cost of Advance and NextDeadline must not grow with the number of sets without failures,
+// even if exclusion is enabled.
 func TestAdvanceIgnoresSetsWithoutFailures(t *testing.T) {
 	allocations := func(sets uint64) float64 {
 		s := New(Config{Exclusion: exclusion.Rules{Enabled: true}})

@@ -6,16 +6,17 @@ import (
 	"slices"
 )
 
-// cluster is the executors of one resource profile, with hosts, racks and free cores.
+// cluster contains the executors of one resource profile, with their hosts, racks and free
+// cores.
 type cluster struct {
 	rackOf    func(host string) string // "" if the rack is not known
 	executors map[string]*executor
 	hosts     map[string]*host
 	racks     map[string]*rack
 	free      freeCores
-	sizes     executorSizes // of the available executors
-	// newlyFree are the executors that the next offer must look at again: those that, since
-	// the last offer, became available, had an attempt end or got a window.
+	sizes     executorSizes // sizes of the available executors
+	// newlyFree are the executors that the next offer must try again: executors that, since the
+	// last offer, became available, had an attempt end, or had their window set.
 	newlyFree []*executor
 }
 
@@ -27,7 +28,8 @@ type host struct {
 	sizes     executorSizes
 	free      freeCores
 	waiting   int // number of waiting tasks that prefer the host
-	// references counts executors and task sets that use the host, which is removed at 0.
+	// references is the number of executors and task sets that refer to the host. At 0, the host
+	// is removed.
 	references int
 }
 
@@ -48,7 +50,7 @@ func sortedByOrder(executors map[string]*executor) []*executor {
 	return slices.SortedFunc(maps.Values(executors), func(a, b *executor) int { return cmp.Compare(a.addedAs, b.addedAs) })
 }
 
-// reference adds a reference to a host, which it creates if there is none.
+// reference adds a reference to the host with the given name. It creates the host if necessary.
 func (c *cluster) reference(name string) *host {
 	h := c.hosts[name]
 	if h == nil {
@@ -86,7 +88,8 @@ func (c *cluster) release(h *host) {
 	}
 }
 
-// setRack sets the rack of a host that had none, and adds the host's executors to it.
+// setRack sets the rack of a host whose rack was not known, and adds the host's executors to the
+// rack.
 func (c *cluster) setRack(h *host, name string) {
 	h.rack = c.referenceRack(name)
 	for e := range h.free.atLeast(1) {
@@ -95,7 +98,7 @@ func (c *cluster) setRack(h *host, name string) {
 	h.rack.available += h.available
 }
 
-// setAvailable records whether an executor's free cores are offered to task sets.
+// setAvailable sets whether an executor's free cores are offered to task sets.
 func (c *cluster) setAvailable(e *executor, available bool) {
 	change := 1
 	if available {
@@ -114,7 +117,7 @@ func (c *cluster) setAvailable(e *executor, available bool) {
 	}
 }
 
-// markNewlyFree makes the next offer look at an executor again.
+// markNewlyFree makes the next offer try an executor again.
 func (c *cluster) markNewlyFree(e *executor) {
 	if !e.newlyFree {
 		e.newlyFree = true
@@ -161,7 +164,8 @@ func (c *cluster) removeFree(e *executor) {
 	}
 }
 
-// executorSizes counts executors by size (cores and resources). A profile has few sizes.
+// executorSizes counts the executors of each size, which is a number of cores and of other
+// resources. The executors of a profile have few different sizes.
 type executorSizes []executorSize
 
 type executorSize struct {
@@ -181,7 +185,7 @@ func (z *executorSizes) add(e *executor, change int) {
 	*z = append(*z, executorSize{example: e, executors: change})
 }
 
-// largeEnough returns how many executors, busy or not, are large enough for a task of a set.
+// largeEnough returns how many executors could run a task of a set if they were idle.
 func (z executorSizes) largeEnough(set *taskSet) int {
 	executors := 0
 	for _, size := range z {
@@ -192,8 +196,8 @@ func (z executorSizes) largeEnough(set *taskSet) int {
 	return executors
 }
 
-// slots returns how many tasks of a set all executors together can run at once, and how many
-// the largest executor can.
+// slots returns how many tasks of a set all executors together could run at once if they were
+// idle, and how many of them the largest executor could run.
 func (z executorSizes) slots(set *taskSet) (all, largest int) {
 	for _, size := range z {
 		slots := size.example.slots(set)

@@ -6,33 +6,34 @@ import (
 	"time"
 )
 
-// speculativeLevel is tried after all levels of locality. At this level, a set that has no
-// waiting task to launch launches speculative copies of slow attempts, on any executor.
+// speculativeLevel follows all levels of locality. At this level, a set that has no waiting task
+// to launch launches speculative copies of slow attempts, on any executor.
 const speculativeLevel = Any + 1
 
-// Straggler is an attempt that has run for so long that a copy of it is needed.
+// Straggler is an attempt that has run for so long that a speculative copy of it is to be
+// launched.
 type Straggler struct {
 	Attempt  AttemptID
 	TaskSet  uint64
 	Index    int
 	Executor string
-	// RunTime is how long the attempt has run, Limit how long it may run without a copy.
+	// RunTime is how long the attempt has run. Limit is the run time after which it is copied.
 	RunTime, Limit time.Duration
 }
 
-// speculativeCopies has the attempts of a set that need a speculative copy.
+// speculativeCopies lists the attempts of a set of which speculative copies are to be launched.
 type speculativeCopies struct {
-	// list has the attempts to copy, in the order of discovery. Some may have ended.
+	// list contains the attempts to copy, in the order in which they were found. Some may have
+	// ended.
 	list        []*attempt
 	neededCount int // number of attempts in list that still need a copy
 }
 
-// CheckSpeculation finds attempts that have run for too long at the time now. Later
-// offers launch copies of them when no other task of their set waits: on another
-// host if another host has a large enough executor, else on another executor of the
-// same host. Copies ignore locality. The cost of a call grows with the number of
-// running attempts of sets that have a limit; see [speculation.Rules.Limit]. Call it
-// about every 100 ms.
+// CheckSpeculation finds and returns attempts that have run for too long at the time now. Later
+// offers launch speculative copies of them, when no task of their set waits. A copy runs on
+// another host if another host has a large enough executor, else on another executor of the same
+// host. Copies ignore locality. The cost of a call grows with the number of running attempts in
+// sets for which [speculation.Rules.Limit] returns a limit. Call it about every 100 ms.
 func (s *Scheduler) CheckSpeculation(now time.Time) []Straggler {
 	s.clock.advance(now)
 	rules := &s.config.Speculation
@@ -79,8 +80,8 @@ func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 	return stragglers
 }
 
-// launchSpeculativeCopy launches the first wanted copy that may run on an executor, and
-// reports whether there is one.
+// launchSpeculativeCopy launches the first listed copy that may run on an executor, and reports
+// whether there was one.
 func (p *profile) launchSpeculativeCopy(set *taskSet, e *executor) bool {
 	list := set.speculativeCopies.list
 	for i, a := range list {
@@ -98,9 +99,9 @@ func (p *profile) launchSpeculativeCopy(set *taskSet, e *executor) bool {
 	return false
 }
 
-// copyMustAvoid reports whether the copy of an attempt must not run on an executor. It must
-// not run on the attempt's own executor and, if another host has a large enough executor,
-// on no executor of the attempt's host.
+// copyMustAvoid reports whether a speculative copy of an attempt must not run on an executor:
+// the attempt's own executor or, if another host has a large enough executor, any executor on
+// the attempt's host.
 func (set *taskSet) copyMustAvoid(a *attempt, e *executor) bool {
 	if a.executor == e {
 		return true
@@ -108,7 +109,8 @@ func (set *taskSet) copyMustAvoid(a *attempt, e *executor) bool {
 	return a.executor.host == e.host && set.profile.sizes.largeEnough(set) > e.host.sizes.largeEnough(set)
 }
 
-// cancelSpeculativeCopy withdraws the request to copy an attempt, if there is one.
+// cancelSpeculativeCopy cancels the launch of a speculative copy of an attempt, if one is to be
+// launched.
 func (a *attempt) cancelSpeculativeCopy() {
 	if a.needsSpeculativeCopy {
 		a.needsSpeculativeCopy = false

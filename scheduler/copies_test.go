@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// straggle runs nine tasks of a set that take a second, and leaves the tenth running.
+// straggle submits a set of ten tasks. Nine attempts end after a second, and the tenth runs on.
 func straggle(t *testing.T, executors ...Executor) *script {
 	s := play(t, Config{Speculation: speculation.Rules{Enabled: true}}, Executor{ID: "a", Host: "A", Cores: 10})
 	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 10})

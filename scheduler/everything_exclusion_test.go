@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// addFailures counts the failures in a set, which has succeeded, for the application.
+// addFailures adds the failures of a set that succeeded to the application's failures.
 func (w *watcher) addFailures(set *watchedSet) {
 	byExecutor := map[string]map[int]time.Time{}
 	for _, f := range set.failures {
@@ -41,8 +41,8 @@ func (w *watcher) addFailures(set *watchedSet) {
 	}
 }
 
-// isExcluded reports whether a task is excluded from an executor, derived from the
-// failures alone.
+// isExcluded reports whether an executor is excluded for a task, according to the failures that
+// the watcher has recorded.
 func (w *watcher) isExcluded(set *watchedSet, index int, e *watchedExecutor) bool {
 	_, itself := w.excluded[e.ID]
 	_, node := w.nodes[e.Host]

@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// watcher checks the invariants of a scheduler with everything enabled. It keeps
-// its own records of cores, failures and exclusions.
+// watcher checks the invariants of a scheduler with all features enabled. It has its own records
+// of cores, failures and exclusions.
 type watcher struct {
 	t         *rapid.T
 	s         *Scheduler
@@ -29,7 +29,7 @@ type watcher struct {
 	commits   *commit.Coordinator
 	number    int
 	// failures are the times of the failures that count for the application, by executor.
-	// excluded and nodes are the executors and nodes that they exclude, and until when.
+	// excluded and nodes are the times at which the exclusions of executors and nodes end.
 	failures        map[string][]time.Time
 	excluded, nodes map[string]time.Time
 	hosts           map[string]string
@@ -40,13 +40,14 @@ type watchedExecutor struct {
 	decommissioning bool
 	free            int
 	used            map[string]float64
-	// queue are the attempts that wait at the executor for cores, according to the ends of
-	// attempts that were reported to the scheduler. waiting are those that really wait.
+	// queue are the attempts that the scheduler assumes to be queued at the executor, because
+	// the ends of other attempts have not been reported. waiting are the attempts that are
+	// really queued.
 	queue, waiting []*watchedAttempt
-	// sent are all attempts at the executor that have not ended.
+	// sent are all attempts that were sent to the executor and have not ended.
 	sent []*watchedAttempt
-	// unreported are the attempts that have ended and whose ends were not yet reported to
-	// the scheduler, in the order in which they ended.
+	// unreported are the attempts that have ended but whose ends have not been reported to the
+	// scheduler, in the order in which they ended.
 	unreported []*watchedAttempt
 }
 
@@ -56,7 +57,7 @@ type watchedSet struct {
 	done     map[int]bool
 	launched map[int]bool
 	failures []watchedFailure
-	// counted is, for each task by index, how many of its failures count.
+	// counted is, by index of the task, how many failures of the task count.
 	counted map[int]int
 }
 
@@ -74,7 +75,7 @@ type watchedAttempt struct {
 	killed bool
 	// committed is set if the attempt was allowed to commit.
 	committed bool
-	// recalled is set if the executor was asked to return the attempt.
+	// recalled is set if the executor was sent a recall after it was sent the attempt.
 	recalled bool
 	// outcome is nil if the attempt has not ended.
 	outcome *Outcome
@@ -140,7 +141,7 @@ func (w *watcher) submit(t *rapid.T) {
 	w.offer()
 }
 
-// tick lets time pass and advances the scheduler.
+// tick advances the time and calls Advance.
 func (w *watcher) tick(t *rapid.T) {
 	w.now = w.now.Add(time.Duration(rapid.IntRange(1, 60).Draw(t, "ticks")) * 100 * time.Millisecond)
 	w.advance()
@@ -189,7 +190,7 @@ func (w *watcher) remove(t *rapid.T) {
 	counts := rapid.Bool().Draw(t, "counts")
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
 		if a := w.running[id]; a.on == e {
-			// The loss is a failure of attempts that have had cores since their launch.
+			// For attempts that have used cores since their launch, the loss is a failure.
 			outcome := Outcome{Result: ResultKilled}
 			if counts && !a.Queued {
 				require.Nil(t, a.outcome, "an attempt on a core of its own is reported when it ends")
@@ -204,7 +205,7 @@ func (w *watcher) remove(t *rapid.T) {
 	w.offer()
 }
 
-// ended records the end of an attempt that is about to be reported.
+// ended records the end of an attempt. The caller then reports the end to the scheduler.
 func (w *watcher) ended(a *watchedAttempt, outcome Outcome) {
 	delete(w.running, a.Attempt)
 	e := a.on
@@ -227,9 +228,8 @@ func (w *watcher) ended(a *watchedAttempt, outcome Outcome) {
 	}
 }
 
-// finish ends an attempt that has a core or was killed. If the attempt was queued when it
-// was launched, its end may be reported to the scheduler later; otherwise, its end is
-// reported at once.
+// finish ends an attempt that has a core or was killed. The end of an attempt that was queued
+// when it was launched may be reported to the scheduler later. Other ends are reported at once.
 func (w *watcher) finish(t *rapid.T) {
 	var begun []AttemptID
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
@@ -255,7 +255,7 @@ func (w *watcher) finish(t *rapid.T) {
 	w.reportAll(a.on)
 }
 
-// stop ends an attempt at its executor, which then starts waiting attempts on the free cores.
+// stop ends an attempt at its executor, which then starts queued attempts on the free cores.
 func (a *watchedAttempt) stop(outcome Outcome) {
 	e := a.on
 	a.outcome = &outcome
@@ -291,7 +291,7 @@ func (w *watcher) report(t *rapid.T) {
 	}
 }
 
-// setWindow sets the window of an executor, and reports the attempts that have ended there.
+// setWindow sets the window of an executor, and reports the attempts that have ended on it.
 func (w *watcher) setWindow(t *rapid.T) {
 	sets := slices.DeleteFunc(slices.Sorted(maps.Keys(w.sets)), func(id uint64) bool { return w.sets[id].over })
 	if e := w.any(t); e != nil && len(sets) > 0 {
@@ -300,8 +300,8 @@ func (w *watcher) setWindow(t *rapid.T) {
 	}
 }
 
-// returnQueued returns the attempts queued at an executor to the scheduler. Executors do
-// this on a recall, and if no attempt has started for some time.
+// returnQueued returns the attempts queued at an executor to the scheduler. Executors do this on
+// a recall, and when no queued attempt has started for some time.
 func (w *watcher) returnQueued(t *rapid.T) {
 	if e := w.any(t); e != nil {
 		w.returnQueuedOf(e)
@@ -315,8 +315,8 @@ func (w *watcher) returnQueuedOf(e *watchedExecutor) {
 	w.reportAll(e)
 }
 
-// ask asks whether an attempt may commit, and checks that at most one attempt of a task is
-// allowed to at a time.
+// ask calls MayCommit for an attempt, and checks that at most one attempt of a task is allowed
+// to commit at a time.
 func (w *watcher) ask(t *rapid.T) {
 	if len(w.running) == 0 {
 		t.Skip("nothing runs")
@@ -347,7 +347,7 @@ func (w *watcher) endAll(outcome Outcome) {
 	}
 }
 
-// runOut adds executors, ends attempts and lets time pass until all sets are over.
+// runOut adds executors, ends attempts and advances the time until all sets have ended.
 func (w *watcher) runOut() {
 	for round := 0; ; round++ {
 		open := 0

@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// The owner reports to the scheduler what happened, acts on the events that it
+// The owner reports ends of attempts to the scheduler, acts on the events that the scheduler
 // returns, and launches attempts.
 func Example() {
 	s := scheduler.New(scheduler.Config{LocalityWaitNode: 3 * time.Second})

@@ -9,29 +9,29 @@ import (
 // Executor is a process that runs tasks.
 type Executor struct {
 	ID        string              // unique among the executors that are alive
-	Host      string              // name of the executor's node, as in the preferences of tasks
+	Host      string              // name of the executor's node, spelled as in Preferences.Hosts
 	Rack      string              // rack of the host, "" if it is not known; see Config.RackOf
 	Profile   int                 // id of the resource profile whose task sets the executor runs
 	Cores     int                 // how many cores its tasks may use at the same time
 	Resources map[string][]string // addresses of resources other than cores, by name, such as "gpu": {"0", "1"}
 }
 
-// maxCores is the largest number of cores of an executor. It is limited because freeCores
-// keeps a list for each number of free cores.
+// maxCores is the largest number of cores of an executor. It bounds the memory of freeCores,
+// which has a list for each number of free cores.
 const maxCores = 1 << 16
 
-// Loss says why an executor was lost.
+// Loss describes why an executor was lost.
 type Loss struct {
-	Reason string // text for people: why the executor's tasks are retried
-	// CountsAsFailure is set if the application may have caused the loss: the process
-	// exited, or was killed because it used too much memory. It is not set if the executor
-	// was preempted, killed on request, or on a lost node. A loss that counts is a failure
-	// of every task that was running on the executor. A task that was queued there, and may
-	// not have started, is retried without a failure, but not queued again.
+	Reason string // text for people; reported as the reason why the executor's attempts ended
+	// CountsAsFailure is true if the application may have caused the loss: the process exited,
+	// or was killed because it used too much memory. It is false if the executor was preempted,
+	// was killed on request, or was on a lost node. If it is true, the loss counts as a failure
+	// of every task that was certainly running on the executor. A task that was queued at the
+	// executor may not have started. It is retried without a failure, but is not queued again.
 	CountsAsFailure bool
 }
 
-// executor is an executor and the attempts that were sent to it.
+// executor is an executor and the attempts that were launched on it.
 type executor struct {
 	Executor
 	profile         *profile
@@ -39,16 +39,17 @@ type executor struct {
 	free            int
 	decommissioning bool
 	excluded        bool // the executor or its node is excluded for the application
-	available       bool // gets tasks: neither decommissioning nor excluded
+	available       bool // tasks may be launched on it: neither decommissioning nor excluded
 	resources       resource.Inventory
 	newlyFree       bool       // is in the list newlyFree of its cluster
-	running         []*attempt // attempts that were sent here and have not ended, including queued ones
+	running         []*attempt // attempts that were launched on the executor and have not ended, including queued ones
 	queue           queue
-	// window is how many attempts of the set with the id windowSet may be queued here.
+	// window is how many attempts of the set with the id windowSet may be queued at the
+	// executor.
 	window    int
 	windowSet uint64
 	links     [scopes]executorLinks
-	addedAs   uint64 // counts executors from 1, in the order in which they were added
+	addedAs   uint64 // number of the executor, counted from 1 in the order in which executors were added
 }
 
 // AddExecutor adds an executor, all of whose cores are free. It fails if there is
@@ -116,7 +117,7 @@ func (s *Scheduler) setRackOf(host, rack string) {
 	}
 }
 
-// updateAvailable recomputes available after decommissioning or excluded changed.
+// updateAvailable recomputes available after a change of decommissioning or excluded.
 func (e *executor) updateAvailable() {
 	available, change := !e.decommissioning && !e.excluded, -1
 	if available == e.available {
@@ -129,17 +130,17 @@ func (e *executor) updateAvailable() {
 	for _, set := range e.profile.sets {
 		set.executorChanged(e, change)
 		if !available && (len(set.histories) > 0 || set.speculativeCopies.neededCount > 0) {
-			// A retry or a copy avoids some executors only while others are available.
-			// Now that e is not available, the retry or copy may be allowed on an executor
-			// that it avoided before, so the next offer tries all executors.
+			// A retry or a copy avoids some executors only while others are available. Now that
+			// e is unavailable, a retry or copy may run on an executor that it avoided before.
+			// So the next offer must try all executors.
 			set.exhausted = false
 		}
 	}
 }
 
-// DecommissionExecutor makes the scheduler launch no more tasks on an executor.
-// Attempts that run there continue; if any are queued there, it returns a [Recall].
-// An unknown executor is ignored.
+// DecommissionExecutor makes the scheduler launch no more tasks on an executor. Running attempts
+// continue. If attempts are queued at the executor, it returns a [Recall]. An unknown executor
+// is ignored.
 func (s *Scheduler) DecommissionExecutor(id string) []Event {
 	e := s.executors[id]
 	if e == nil {
@@ -150,10 +151,10 @@ func (s *Scheduler) DecommissionExecutor(id string) []Event {
 	return e.recall(nil)
 }
 
-// RemoveExecutor removes an executor that is lost or has stopped. The tasks of its
-// attempts are retried. RemoveExecutor returns an [AttemptEnded] for each of these
-// attempts, or a [TaskSetFailed] if the loss counts as a failure and a task has now failed
-// too often. An unknown executor is ignored.
+// RemoveExecutor removes an executor that was lost or has stopped. The tasks of its attempts are
+// retried. RemoveExecutor returns an [AttemptEnded] for each of these attempts. If the loss
+// counts as a failure and a task has now failed too often, it returns a [TaskSetFailed] for the
+// task's set. An unknown executor is ignored.
 func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	e := s.executors[id]
 	if e == nil {

@@ -2,7 +2,8 @@ package scheduler
 
 import "iter"
 
-// freeCores lists the available executors of a host, rack or cluster by free cores.
+// freeCores lists the available executors of a host, rack or cluster that have free cores, by
+// their number of free cores.
 type freeCores struct {
 	scope     scope
 	lists     []executorList // at index n, the executors with n free cores
@@ -10,8 +11,8 @@ type freeCores struct {
 	executors int            // number of executors in all lists
 }
 
-// scope is what a freeCores covers. An executor is in three lists: one for its
-// cluster, one for its rack and one for its host.
+// scope is the range of executors that a freeCores lists. An executor is in three freeCores: of
+// its cluster, of its rack and of its host.
 type scope int
 
 const (
@@ -21,7 +22,7 @@ const (
 	scopes
 )
 
-// executorList is linked through its executors, so that moving one takes constant time.
+// executorList is a doubly linked list, so that an executor can be removed in constant time.
 type executorList struct{ first, last *executor }
 
 type executorLinks struct{ previous, next *executor }
@@ -43,7 +44,7 @@ func (f *freeCores) add(e *executor) {
 	f.executors++
 }
 
-// remove removes an executor, whose free cores must be the same as when it was added.
+// remove removes an executor. Its number of free cores must be the same as when it was added.
 func (f *freeCores) remove(e *executor) {
 	list, links := &f.lists[e.free], e.links[f.scope]
 	if links.previous == nil {
@@ -63,9 +64,9 @@ func (f *freeCores) remove(e *executor) {
 	f.executors--
 }
 
-// atLeast iterates over the executors whose number of free cores is at least cores, in the
-// order of free cores, most first. The loop body may launch tasks on the current executor,
-// which is then visited again among the executors with fewer free cores.
+// atLeast iterates over the executors with at least the given number of free cores, those with
+// the most free cores first. The loop body may launch tasks on the current executor, which is
+// then visited again among the executors with fewer free cores.
 func (f *freeCores) atLeast(cores int) iter.Seq[*executor] {
 	return func(yield func(*executor) bool) {
 		for free := f.maxFree; free >= cores; free-- {

@@ -62,15 +62,15 @@ func (w *watcher) offer() {
 	}
 }
 
-// mustBeRecalled reports whether a queued attempt must not run on its executor, or
-// another set has a right to the core for which the attempt waits.
+// mustBeRecalled reports whether a queued attempt must not run on its executor, or whether
+// another set is before the attempt's set in the order of sets.
 func (w *watcher) mustBeRecalled(a *watchedAttempt) bool {
 	if a.on.decommissioning || w.isExcluded(a.set, -1, a.on) {
 		return true
 	}
 	for _, set := range w.sets {
 		if set == a.set || set.over || w.waiting(set) == 0 || w.s.sets[set.ID].waiting == 0 {
-			continue // w.waiting may count finished tasks of a barrier set, which the scheduler does not
+			continue // w.waiting also counts finished tasks of a barrier set, the scheduler does not
 		}
 		if !a.set.over && !w.s.sets[a.TaskSet].node.Precedes(w.s.sets[set.ID].node) {
 			return true
@@ -131,7 +131,7 @@ func (w *watcher) offerOnce() {
 	}
 }
 
-// waiting returns how many tasks of a set neither run nor are done.
+// waiting returns how many tasks of a set neither run nor are finished.
 func (w *watcher) waiting(set *watchedSet) int {
 	busy := map[int]bool{}
 	for _, a := range w.running {

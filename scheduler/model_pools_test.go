@@ -60,7 +60,7 @@ type child struct {
 	set  *modelSet
 }
 
-// round is an offer of the scheduler whose launches the model checks and makes itself, too.
+// round is an offer of the scheduler. The model checks the offer's launches and repeats them.
 type round struct {
 	*model
 	profile  int
@@ -70,8 +70,7 @@ type round struct {
 	took     map[*modelSet]bool
 }
 
-// offer checks the launches of an offer of the scheduler, and makes the same launches in the
-// model.
+// offer checks the launches of an offer of the scheduler, and repeats them in the model.
 func (m *model) offer(launches []Launch) {
 	for _, profile := range profiles {
 		r := &round{m, profile, m.poolsOf(profile), launches, map[child]bool{}, map[*modelSet]bool{}}
@@ -141,8 +140,8 @@ func (r *round) mostFree() int {
 	return most
 }
 
-// launchFrom makes one launch of a task of a pool in the model, and reports whether there
-// was one to make.
+// launchFrom makes one launch of a task of a pool in the model, and reports whether a task could
+// be launched.
 func (r *round) launchFrom(from *modelPool) bool {
 	for r.mostFree() > 0 {
 		var next *child
@@ -178,8 +177,8 @@ func (r *round) launchFrom(from *modelPool) bool {
 	return false
 }
 
-// launchOf makes one launch of a task of a set in the model, and reports whether there was
-// one to make.
+// launchOf makes one launch of a task of a set in the model, and reports whether a task could be
+// launched.
 func (r *round) launchOf(set *modelSet) bool {
 	left := false
 	for i := range set.tasks {

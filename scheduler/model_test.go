@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// model is a simple reimplementation of a scheduler, which looks at every task and every
-// executor each time. It gets the same events as the scheduler, checks what the scheduler
-// returns, and makes the same launches in its own state.
+// model is a simple reimplementation of a scheduler, which visits every task and every executor
+// each time. It gets the same events as the scheduler, checks what the scheduler returns, and
+// makes the same launches in its own state.
 type model struct {
 	t         require.TestingT
 	config    Config
@@ -86,7 +86,8 @@ func (m *model) rack(host string) string {
 	return m.learned[host]
 }
 
-// forget drops the racks, learned from executors, of hosts that no executor or task names.
+// forget removes hosts from learned, the racks that executors reported, when no executor or task
+// refers to the host.
 func (m *model) forget() {
 	for host := range m.learned {
 		named := slices.ContainsFunc(m.executors, func(e *modelExecutor) bool { return e.Host == host })
@@ -185,7 +186,7 @@ func (m *model) finished(id AttemptID, outcome Outcome) []Event {
 	return m.conclude(a, outcome)
 }
 
-// free frees the cores and resources of an attempt, once.
+// free frees the cores and resources of an attempt. Further calls have no effect.
 func (a *modelAttempt) free() {
 	if a.freed {
 		return
@@ -256,9 +257,8 @@ func (m *model) level(task *modelTask, e *modelExecutor) Locality {
 	}
 }
 
-// live reports whether a level is live for a set: whether some waiting task prefers an
-// available executor at that level. An executor on the host that a task prefers is also in
-// the rack of that host.
+// live reports whether a level is live for a set: whether an available executor is at that level
+// of some waiting task. An executor on a host that a task prefers is also at the rack level.
 func (m *model) live(set *modelSet, level Locality) bool {
 	for i := range set.tasks {
 		task := &set.tasks[i]
@@ -302,7 +302,7 @@ func (m *model) waitFor(set *modelSet, level Locality) time.Duration {
 	return wait
 }
 
-// mayRun reports whether a task may run on an executor, apart from free cores.
+// mayRun reports whether a task may run on an executor, whether or not cores are free.
 func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
 	if !task.waiting || e.decommissioning || e.Profile != set.Profile {
 		return false

@@ -5,19 +5,20 @@ type Launch struct {
 	Attempt     AttemptID
 	TaskSet     uint64
 	Index       int    // index of the task in its set
-	Number      int    // number of earlier attempts of the task
+	Number      int    // number of earlier attempts of the task, without recalled ones
 	Executor    string // id of the executor that must run the attempt
 	Locality    Locality
 	Speculative bool // the attempt is a copy of another running attempt
-	// Queued is set if the attempt waits at its executor until a core is free
-	// there; see [Scheduler.SetWindow]. The executor may return it as [ResultRecalled].
+	// Queued is true if the attempt waits in its executor's queue until a core is free; see
+	// [Scheduler.SetWindow]. The executor may return it as [ResultRecalled].
 	Queued bool
-	// Resources are the addresses of resources, such as GPUs, that the attempt may
-	// use, by the name of the resource; nil if its set requests none.
+	// Resources are the addresses of resources, such as GPUs, that the attempt may use, by
+	// resource name; nil if the task set requests none.
 	Resources map[string][]string
 }
 
-// offer launches tasks on the profile's free cores and, if windows is true, queues more.
+// offer launches tasks on the profile's free cores. If windows is true, it also queues tasks at
+// executors with a window.
 func (p *profile) offer(windows bool) {
 	p.coresReserved = false
 	p.offerReserved()
@@ -32,7 +33,7 @@ func (p *profile) offer(windows bool) {
 	}
 	for i, set := range p.offeredSets {
 		if set.offer.launched && !set.offer.finished {
-			p.delays.setRunning(set, false) // the set took all the cores that it was offered
+			p.delays.setRunning(set, false) // the set uses all cores that it was offered
 		}
 		set.offer.reset()
 		p.offeredSets[i] = nil
@@ -50,8 +51,8 @@ func (p *profile) offer(windows bool) {
 	p.clearNewlyFree()
 }
 
-// offerSet launches at most limit tasks of a set on free cores, and returns how
-// many it launched. A barrier set launches all its tasks or none.
+// offerSet launches at most limit tasks of a set on free cores, and returns how many it
+// launched. For a barrier set, it launches all tasks or none.
 func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 	switch {
 	case p.free.maxFree < set.cpus:
@@ -91,9 +92,9 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 // to launch one task each, and continue where they stopped.
 type offerProgress struct {
 	begun, launched bool
-	finished        bool // takes no more cores in this offer
-	// atNewlyFree is set while the candidates are the newly free executors. After that, the
-	// set tries one level of locality after the other. listed is set while candidates has
+	finished        bool // the set launches no more tasks in this offer
+	// atNewlyFree is true while candidates contains the newly free executors. After that, the
+	// set tries one level of locality after the other. listed is true while candidates contains
 	// the candidates for level.
 	atNewlyFree   bool
 	level         Locality
@@ -102,13 +103,13 @@ type offerProgress struct {
 	candidates    candidates
 }
 
-// candidates are executors, or hosts or racks, where a set may launch tasks. The set
-// launches one task at each in turn, so that its tasks are spread. A candidate where
-// it cannot launch a task is dropped.
+// candidates are executors, hosts or racks on which a set may launch tasks. To spread the tasks,
+// the set launches one task on each in turn. A candidate is removed when no task can be launched
+// on it.
 type candidates struct {
 	list []candidate
-	// current is the index of the candidate to try next. The candidates in
-	// list[:keptCount] have launched a task in this round and remain for the next round.
+	// current is the index of the candidate to try next. In this round, a task was launched on
+	// each candidate in list[:keptCount], which stay for the next round.
 	current, keptCount int
 }
 
@@ -118,7 +119,8 @@ type candidate struct {
 	free     *freeCores
 }
 
-// maxKeptCandidates is the largest capacity of a candidates list that outlives an offer.
+// maxKeptCandidates is the largest capacity with which a candidates list is reused by the next
+// offer.
 const maxKeptCandidates = 64
 
 func (r *offerProgress) reset() {
@@ -149,9 +151,9 @@ func (c *candidates) next(launch func(candidate) bool) bool {
 	return false
 }
 
-// beginOffer prepares a set for an offer. A set that is exhausted (see taskSet) can launch
-// tasks only on newly free executors, or at a level of locality that has opened since it
-// was exhausted.
+// beginOffer prepares a set for an offer. If the set is exhausted (see taskSet), it can launch
+// tasks only on newly free executors, or at a level of locality that has opened since it became
+// exhausted.
 func (p *profile) beginOffer(set *taskSet) {
 	r := &set.offer
 	r.begun = true
@@ -194,7 +196,7 @@ func (p *profile) launchNext(set *taskSet) bool {
 	return false
 }
 
-// launchAtLevel launches one task of a set at a level of locality, if it can.
+// launchAtLevel launches one task of a set at a level of locality, and reports whether it could.
 func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
 	if level >= NoPref && level != RackLocal && !set.needsExecutorChecks() {
 		return p.launchOnFirst(set, &p.free, level)
@@ -212,7 +214,9 @@ func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
 	})
 }
 
-// launchOnFirst launches a task of a set on the first suitable executor of free, if any.
+// launchOnFirst tries the executors in the list free, those with the most free cores first. It
+// launches a task of a set on the first executor that may run one, and reports whether there was
+// such an executor.
 func (p *profile) launchOnFirst(set *taskSet, free *freeCores, level Locality) bool {
 	for e := range free.atLeast(set.cpus) {
 		if p.launchOne(set, e, level, false) {
@@ -222,15 +226,15 @@ func (p *profile) launchOnFirst(set *taskSet, free *freeCores, level Locality) b
 	return false
 }
 
-// needsExecutorChecks reports whether executors with enough free cores may still be unsuitable.
+// needsExecutorChecks reports whether a task of the set may be unable to run on an executor that
+// has enough free cores.
 func (set *taskSet) needsExecutorChecks() bool {
 	return len(set.histories) > 0 || len(set.requests) > 0 || set.exclusion.Any() || set.speculativeCopies.neededCount > 0
 }
 
-// candidatesAt appends the candidates for launching tasks at a level of locality: the
-// locations with waiting tasks, or all executors with enough free cores. It appends
-// executors if the set has at least as many locations as there are executors with free
-// cores.
+// candidatesAt appends the candidates for launching tasks at a level of locality: the preferred
+// locations with waiting tasks or, if these are not fewer than the executors with free cores,
+// all executors with enough free cores.
 func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) []candidate {
 	locations := 0 // 0 means any executor
 	switch level {
@@ -271,9 +275,9 @@ func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) [
 // isFree reports whether an available executor has enough free cores for a task of a set.
 func (e *executor) isFree(set *taskSet) bool { return e.available && e.free >= set.cpus }
 
-// launchBest launches the most local task that a set has for an executor, or queues
-// it there if queued is set. It tries the open levels of locality from ProcessLocal to
-// last, and reports whether it found a task.
+// launchBest launches the most local waiting task of a set on an executor. If queued is true,
+// the task is queued there. It tries the open levels of locality from ProcessLocal to last, and
+// reports whether it found a task.
 func (p *profile) launchBest(set *taskSet, e *executor, last Locality, queued bool) bool {
 	level, _ := p.delays.openLevel(set)
 	for l := ProcessLocal; l <= last; l++ {
@@ -284,7 +288,8 @@ func (p *profile) launchBest(set *taskSet, e *executor, last Locality, queued bo
 	return false
 }
 
-// waitsAt reports whether the set has a waiting task or a wanted copy for a level.
+// waitsAt reports whether the set has a waiting task for a level or, for speculativeLevel, a
+// speculative copy to launch.
 func (set *taskSet) waitsAt(level Locality) bool {
 	switch level {
 	case Any:
@@ -296,8 +301,8 @@ func (set *taskSet) waitsAt(level Locality) bool {
 	}
 }
 
-// launchOne launches a task of a set on an executor at a level of locality, or queues it
-// if queued is set. It reports whether the set has such a task that the executor may run.
+// launchOne launches a task of a set on an executor at a level of locality. If queued is true,
+// the task is queued there. It reports whether the set has a task that the executor may run.
 func (p *profile) launchOne(set *taskSet, e *executor, level Locality, queued bool) bool {
 	if !set.waitsAt(level) || len(set.requests) > 0 && !e.resources.Has(set.requests) || set.exclusion.Any() && set.excludes(e) {
 		return false

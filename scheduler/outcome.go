@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Outcome says how an attempt ended.
+// Outcome describes how an attempt ended.
 type Outcome struct {
 	Result          Result
 	Reason          string        // text for people: what failed, or why the attempt was killed
-	CountsAsFailure bool          // a failed attempt counts towards TaskSet.MaxFailures
-	Took            time.Duration // how long the attempt ran, as its executor measured; 0 if unknown
+	CountsAsFailure bool          // set if a failed attempt counts towards TaskSet.MaxFailures
+	Took            time.Duration // run time of the attempt as measured by its executor; 0 if unknown
 }
 
 // Result is how an attempt ended.
@@ -24,15 +24,15 @@ const (
 	ResultFailed
 	// ResultKilled: the attempt was stopped on request. It never counts as a failure.
 	ResultKilled
-	// ResultRecalled: the executor returns a queued attempt that it has not started.
+	// ResultRecalled: the executor has returned a queued attempt without starting it.
 	ResultRecalled
 )
 
-// Finished reports the end of an attempt. It frees the attempt's cores and returns
-// what follows: on success [TaskDone] and, after the last task, [TaskSetDone];
-// otherwise [AttemptEnded], or [TaskSetFailed] if the task has failed too often. It
-// ignores an unknown attempt, whose executor was removed or whose end was reported
-// before. If the task is done already or the set is over, it only frees the cores.
+// Finished records the end of an attempt and frees the attempt's cores. It returns the events
+// that follow: on success [TaskDone] and, after the last task, [TaskSetDone]; otherwise
+// [AttemptEnded], or [TaskSetFailed] if the task has failed too often. If another attempt of the
+// task has succeeded or the set has ended, there are no events. Finished ignores attempts whose
+// executor was removed or whose end was recorded before.
 //
 // The time of the latest Advance or Offer is used as the time of the end.
 func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
@@ -44,10 +44,11 @@ func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 	return s.endAttempt(nil, a, outcome)
 }
 
-// ResultPending reports that an attempt has run for the duration took, and that its
-// result is still at its executor. The attempt's cores become free at once, and it
-// is no longer copied. If the executor is lost before Finished is called, the task
-// is retried, but this does not count as a failure. An unknown attempt is ignored.
+// ResultPending records that an attempt has run for the duration took, but that its result has
+// not been fetched from its executor. The attempt's cores become free at once, and no
+// speculative copy of it is launched any more. If the executor is lost before Finished is
+// called, the task is retried, but the loss does not count as a failure of the task. An unknown
+// attempt is ignored.
 func (s *Scheduler) ResultPending(id AttemptID, took time.Duration) {
 	a := s.attempts.byID[id]
 	if a == nil || a.state == attemptResultPending {
@@ -58,9 +59,9 @@ func (s *Scheduler) ResultPending(id AttemptID, took time.Duration) {
 	a.state, a.runTime = attemptResultPending, took
 }
 
-// RunningSinceLaunch reports whether an attempt has had cores since it was launched. Only
-// such an attempt was certainly running when its executor is lost: an attempt that was
-// queued may not have started, or may have ended.
+// RunningSinceLaunch reports whether an attempt has used cores since it was launched. If its
+// executor is lost, only such an attempt was certainly running. An attempt that was queued may
+// not have started, or may have ended before the loss.
 func (s *Scheduler) RunningSinceLaunch(id AttemptID) bool {
 	a := s.attempts.byID[id]
 	return a != nil && a.state == attemptRunning
@@ -92,15 +93,16 @@ func (s *Scheduler) endAttempt(events []Event, a *attempt, outcome Outcome) []Ev
 	})
 }
 
-// succeed appends the events after an attempt's success, except TaskDone.
+// succeed records the success of an attempt, and appends the events that follow, except
+// TaskDone.
 func (s *Scheduler) succeed(events []Event, a *attempt, took time.Duration) []Event {
 	set := a.set
 	set.states[a.index] = taskDone
 	set.done++
 	delete(set.histories, a.index)
 	if s.config.Speculation.Enabled {
-		// Prefer a duration that the executor has measured, because the ends of queued
-		// attempts are reported late and together.
+		// Prefer a duration that the executor has measured. The ends of queued attempts are
+		// reported late, several at a time.
 		set.durations.Add(cmp.Or(a.runTime, took, s.clock.elapsed-a.stateSince))
 	}
 	if other := a.otherAttempt; other != nil {
@@ -112,7 +114,7 @@ func (s *Scheduler) succeed(events []Event, a *attempt, took time.Duration) []Ev
 	return s.endIfDone(events, set)
 }
 
-// endIfDone ends a set if all its tasks are done, and appends the events.
+// endIfDone ends a set if all its tasks have succeeded, and appends the events that follow.
 func (s *Scheduler) endIfDone(events []Event, set *taskSet) []Event {
 	if set.done < len(set.states) {
 		return events

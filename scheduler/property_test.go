@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// compared feeds the same events to a scheduler and its model.
+// compared passes the same events to a scheduler and to its model.
 type compared struct {
 	t       *rapid.T
 	s       *Scheduler
@@ -203,7 +203,7 @@ func (c *compared) resultPending(t *rapid.T) {
 	}
 }
 
-// late reports the success of an attempt that has ended or never existed.
+// late reports the success of an attempt that has ended or that never existed.
 func (c *compared) late(t *rapid.T) {
 	id := AttemptID(rapid.Uint64Range(0, uint64(c.m.last)+2).Draw(t, "attempt"))
 	if c.m.attempts[id] == nil {
@@ -236,8 +236,7 @@ func (c *compared) cancel(t *rapid.T) {
 	require.Equal(t, c.m.cancel(id, "cancelled"), c.s.Cancel(id, "cancelled"))
 }
 
-// runOut adds executors that are large enough, and lets time pass until all sets
-// are done.
+// runOut adds executors that are large enough, and advances the time until all sets have ended.
 func (c *compared) runOut() {
 	for _, p := range profiles {
 		c.started++

@@ -9,8 +9,8 @@ import (
 
 // history counts the attempts of a task that ended without a result.
 type history struct {
-	attempts, failures         int    // attempts that ended without a result; how many of these count as failures
-	failedExecutor, failedHost string // of the latest failure
+	attempts, failures         int    // attempts that ended without a result; attempts of these that count as failures
+	failedExecutor, failedHost string // executor and host of the latest failure
 	exclusion                  exclusion.TaskFailures
 }
 
@@ -28,10 +28,10 @@ func (set *taskSet) history(index int32) *history {
 	return h
 }
 
-// avoids reports whether a task must not be retried on an executor. If exclusion is
-// enabled, a task avoids the executors that are excluded for it. Otherwise, it
-// avoids the host of its latest failure if another host has a large enough executor,
-// and the executor of its latest failure if the same host has another such executor.
+// avoids reports whether a task must not be retried on an executor. If exclusion is enabled, a
+// task avoids the executors that are excluded for it. Otherwise, it avoids the host of its
+// latest failure if another host has a large enough executor. If no other host has one, it
+// avoids the executor of its latest failure if the host has another large enough executor.
 func (set *taskSet) avoids(index int32, e *executor) bool {
 	h := set.histories[index]
 	switch {
@@ -46,11 +46,11 @@ func (set *taskSet) avoids(index int32, e *executor) bool {
 	return set.profile.sizes.largeEnough(set) > here || (h.failedExecutor == e.ID && here > 1)
 }
 
-// addFailure records that an attempt ended without a result, and ends its set if
-// the task has now failed too often. It returns how often the task has failed.
+// addFailure records that an attempt ended without a result. If the task has now failed too
+// often, it ends the set. It returns how often the task has failed, and the events.
 func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int, []Event) {
 	set := a.set
-	if outcome.Result == ResultRecalled && a.otherAttempt == nil { // a recalled attempt counts as if it had not been launched
+	if outcome.Result == ResultRecalled && a.otherAttempt == nil { // a recalled attempt is treated as if it had not been launched
 		if h := set.histories[a.index]; h != nil {
 			return h.failures, events
 		}
@@ -80,10 +80,10 @@ func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int
 	return h.failures, set.kill(events, fmt.Sprintf("task %d of %s failed %d times", a.index, set.name, h.failures))
 }
 
-// CountFailure counts the loss of an executor as a failure of a task, after the loss
-// was reported to RemoveExecutor without CountsAsFailure. It returns how often the
-// task has failed; 0 if the task is done or its set is over. If the task has failed
-// too often, the caller must cancel the set.
+// CountFailure counts the loss of an executor as a failure of a task. It is for a loss that was
+// reported to RemoveExecutor without CountsAsFailure. It returns how often the task has failed;
+// 0 if the task has a result or its set has ended. If the task has failed too often, the caller
+// must cancel the set.
 func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	set := s.sets[taskSet]
 	if set == nil || set.states[index] == taskDone {
@@ -94,8 +94,8 @@ func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	return h.failures
 }
 
-// excludeForSet counts a failure of a task in its set, and appends events if the failure
-// excludes the executor, or also its node, for the set.
+// excludeForSet counts a failure of a task for the task's set. If the failure excludes the
+// executor, or also its node, for the set, it appends the events.
 func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	set, e := a.set, a.executor
 	s.possiblyBlocked[set.id] = set
@@ -113,8 +113,9 @@ func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	return events
 }
 
-// excludeForApplication counts the failures in a set that succeeded. It appends events for
-// the executors and nodes that these failures exclude for the application.
+// excludeForApplication is called when a set has succeeded. It counts the set's failures towards
+// exclusions for the application, and appends events for the executors and nodes that are then
+// excluded.
 func (s *Scheduler) excludeForApplication(events []Event, set *taskSet) []Event {
 	if !set.exclusion.HasFailures() {
 		return events
@@ -146,7 +147,8 @@ func (s *Scheduler) executorsOnHost(host string) []*executor {
 	return slices.DeleteFunc(sortedByOrder(s.executors), func(e *executor) bool { return e.Host != host })
 }
 
-// endExclusions ends the exclusions for the application that have expired.
+// endExclusions ends the exclusions for the application that have expired, and appends the
+// events.
 func (s *Scheduler) endExclusions(events []Event) []Event {
 	ended := s.exclusion.Expire(s.clock.now)
 	for _, x := range ended {
@@ -161,6 +163,6 @@ func (s *Scheduler) endExclusions(events []Event) []Event {
 	return events
 }
 
-// ExcludedNodes returns the nodes, sorted, that are excluded for the application.
-// An executor that is added on such a node gets no tasks.
+// ExcludedNodes returns the names, sorted, of the nodes that are excluded for the application.
+// An executor that is added on an excluded node gets no tasks.
 func (s *Scheduler) ExcludedNodes() []string { return s.exclusion.Nodes() }

@@ -51,7 +51,7 @@ func TestExclusionForSet(t *testing.T) {
 	require.Empty(t, s.ExcludedNodes())
 }
 
-// failOnce runs a set whose tasks all fail once, on the executors with free cores, and then
+// failOnce runs a set whose tasks each fail once, on the executors with free cores, and then
 // succeed on another executor.
 func (s *script) failOnce(id uint64, failures int) []Event {
 	s.Helper()
@@ -111,7 +111,7 @@ func TestSetExcludedEverywhereIsAborted(t *testing.T) {
 	const reason = "task 0 of count may run nowhere: all 1 executors that are large enough are excluded"
 	until := start.Add(2 * time.Minute)
 	require.Equal(t, []Event{TaskSetUnschedulable{TaskSet: 1, Index: 0, Reason: reason, Until: until}}, s.Advance(start))
-	s.at(0, "1/1@a:no-pref") // the other task may run
+	s.at(0, "1/1@a:no-pref") // the set's other task may run on executor a
 	s.end("1/1", failed)     // this failure excludes the executor for the set
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 1}))
 	require.Empty(t, s.Advance(until.Add(-1)), "another executor came")

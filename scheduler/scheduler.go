@@ -12,21 +12,21 @@ import (
 
 // Config configures a scheduler.
 type Config struct {
-	// LocalityWaitProcess, LocalityWaitNode and LocalityWaitRack are how long a task
-	// set leaves free cores unused while it waits for a core of an executor, host or
-	// rack that its tasks prefer. 0 means that it does not wait.
+	// LocalityWaitProcess, LocalityWaitNode and LocalityWaitRack are how long a task set leaves
+	// free cores unused while it waits for a core on a preferred executor, on a preferred host
+	// or in the rack of a preferred host. 0 means that it does not wait.
 	LocalityWaitProcess, LocalityWaitNode, LocalityWaitRack time.Duration
-	// RackOf returns a host's rack, "" if it is not known. It is called when a host
-	// is first mentioned, and must not block. If it is nil or returns "", the
-	// rack is taken from Executor.Rack of the first executor on the host.
+	// RackOf returns the rack of a host, or "" if the rack is not known. It is called when an
+	// executor or a task set first refers to the host, and must not block. If it is nil or
+	// returns "", the rack is Executor.Rack of the first executor on the host.
 	RackOf func(host string) string
-	// Mode says how task sets share executors: by priority (FIFO) or by pools (FAIR).
+	// Mode is how task sets share executors: by priority (FIFO) or by pools (FAIR).
 	Mode        pool.Mode
 	Pools       []pool.Pool       // configured pools if Mode is FAIR; see [pool.Check]
 	Exclusion   exclusion.Rules   // rules by which failures exclude executors and nodes
 	Speculation speculation.Rules // rules by which copies of slow tasks are launched
-	// BarrierReserveDelay is how long a barrier set must have waited for enough
-	// free cores before cores are kept free for it; 0 means 30 s.
+	// BarrierReserveDelay is how long a barrier set waits for enough free cores before free
+	// cores are reserved for it; 0 means 30 s.
 	BarrierReserveDelay time.Duration
 	// BarrierTimeout is how long a barrier set waits for executors that can run all
 	// of its tasks at once before it is aborted; 0 means 10 minutes.
@@ -44,9 +44,9 @@ type Scheduler struct {
 	sets      map[uint64]*taskSet
 	exclusion exclusion.ApplicationExclusions // executors and nodes that are excluded for the application
 	barriers  int                             // number of barrier sets
-	// possiblyBlocked are the sets that checkBlocked looks at while nothing is excluded for
-	// the application: sets that were found blocked, barrier sets, and sets with failures,
-	// which may exclude executors for the set.
+	// possiblyBlocked are the sets that checkBlocked checks while nothing is excluded for the
+	// application: sets that are blocked, barrier sets, and sets with failures, because failures
+	// may exclude executors for the set.
 	possiblyBlocked map[uint64]*taskSet
 
 	executorsAdded, setsSubmitted uint64
@@ -72,10 +72,11 @@ func New(config Config) *Scheduler {
 	return s
 }
 
-// clock has the latest time that the owner of the scheduler has passed.
+// clock is the scheduler's time: the latest value that its owner has passed as the parameter
+// "now".
 type clock struct {
 	now     time.Time
-	elapsed time.Duration // from the first time that the owner passed until now
+	elapsed time.Duration // from the first such value until the latest
 }
 
 // advance sets the time. An earlier time has no effect.
@@ -89,12 +90,12 @@ func (c *clock) advance(now time.Time) {
 	c.now = now
 }
 
-// Offer launches tasks on the free cores at the time now, queues tasks at executors
-// with a window, and returns the attempts to launch. The events are a [Recall] for
-// each executor that must return its queued attempts; act on the events before the
-// launches. Call Offer after anything that adds executors, free cores or tasks, and at
-// [Scheduler.NextDeadline]. A call is cheap if there is nothing to launch. If now is before
-// the time of an earlier call, the earlier call's time is used.
+// Offer launches tasks on the free cores at the time now, and queues tasks at executors that
+// have a window. It returns the attempts to launch, and a [Recall] event for each executor that
+// must return its queued attempts. Act on the events before the launches. Call Offer after
+// anything that adds executors, free cores or tasks, and at [Scheduler.NextDeadline]. A call is
+// cheap if there is nothing to launch. If now is before the time of an earlier call, the earlier
+// call's time is used.
 func (s *Scheduler) Offer(now time.Time) ([]Launch, []Event) {
 	s.clock.advance(now)
 	var recalls []Event
@@ -107,11 +108,11 @@ func (s *Scheduler) Offer(now time.Time) ([]Launch, []Event) {
 	return launches, recalls
 }
 
-// Advance ends the exclusions that are due at the time now, and aborts task sets
-// that have been unable to continue for too long. Call it before reporting what
-// happened, and at [Scheduler.NextDeadline]; then call Offer. It returns
-// [ExclusionEnded], [TaskSetUnschedulable] and [TaskSetAborted] events. A
-// TaskSetAborted is followed by a [KillAttempt] for each attempt of the set.
+// Advance ends the exclusions that have expired at the time now, and aborts task sets that have
+// been blocked for too long. Call it before reporting ends of attempts, and at
+// [Scheduler.NextDeadline]; then call Offer. It returns [ExclusionEnded], [TaskSetUnschedulable]
+// and [TaskSetAborted] events. A TaskSetAborted is followed by a [KillAttempt] for each attempt
+// of the set.
 func (s *Scheduler) Advance(now time.Time) []Event {
 	s.clock.advance(now)
 	var events []Event
@@ -121,10 +122,9 @@ func (s *Scheduler) Advance(now time.Time) []Event {
 	return s.checkBlocked(events)
 }
 
-// NextDeadline returns the earliest time at which something changes just because
-// time passes: a level of locality opens to a set that leaves cores unused, an
-// exclusion ends, or a blocked set is aborted. Call Advance and Offer then. It
-// returns false if there is no such time.
+// NextDeadline returns the earliest time at which the state changes without an event: a level of
+// locality opens to a set that leaves cores unused, an exclusion ends, or a blocked set is
+// aborted. Call Advance and Offer at that time. It returns false if there is no such time.
 func (s *Scheduler) NextDeadline() (time.Time, bool) {
 	next := earlier(s.exclusion.NextExpiry(), s.nextAbort())
 	if wait := s.nextLevel(); wait > 0 {
@@ -133,7 +133,7 @@ func (s *Scheduler) NextDeadline() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// earlier returns the earlier of two times. The zero time means that there is none.
+// earlier returns the earlier of two times. It ignores a zero time.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -141,8 +141,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// profile is a resource profile with its executors and task sets. Sets of different
-// profiles never compete, so each profile is scheduled separately.
+// profile is a resource profile with its executors and task sets. Sets of different profiles
+// never compete for cores, so each profile is scheduled separately.
 type profile struct {
 	id int
 	cluster
@@ -150,16 +150,16 @@ type profile struct {
 	demand Demand
 	pools  *pool.Tree[*taskSet]
 
-	// config, delays and attempts are shared with the scheduler and all profiles.
+	// config, delays and attempts are those of the scheduler. All profiles share them.
 	config   *Config
 	delays   *localityDelays
 	attempts *attempts
 
-	// queuedSet is the set of the attempts that were queued last; nil if none were, or after
-	// they were recalled.
+	// queuedSet is the task set whose attempt was queued last. It is nil if no attempt was
+	// queued since the latest recall of all queued attempts.
 	queuedSet *taskSet
 	// offeredSets are the sets that have been offered cores in the current offer. coresReserved
-	// is set when the remaining free cores are reserved for a barrier set.
+	// is true if the remaining free cores are reserved for a barrier set.
 	offeredSets   []*taskSet
 	coresReserved bool
 	reservedFor   *taskSet // barrier set for which the latest offer reserved cores
@@ -169,7 +169,7 @@ func (s *Scheduler) findProfile(id int) (int, bool) {
 	return slices.BinarySearchFunc(s.profiles, id, func(p *profile, id int) int { return cmp.Compare(p.id, id) })
 }
 
-// profile returns the profile with an id, and creates it if there is none.
+// profile returns the profile with the given id. It creates the profile if necessary.
 func (s *Scheduler) profile(id int) *profile {
 	i, known := s.findProfile(id)
 	if !known {
@@ -181,8 +181,8 @@ func (s *Scheduler) profile(id int) *profile {
 	return s.profiles[i]
 }
 
-// ForgetProfile drops the state of a resource profile. It does nothing if the
-// profile still has executors, task sets or attempts.
+// ForgetProfile removes the state of a resource profile. It does nothing if the profile still
+// has executors, task sets or attempts.
 func (s *Scheduler) ForgetProfile(id int) {
 	s.profiles = slices.DeleteFunc(s.profiles, func(p *profile) bool {
 		return p.id == id && len(p.sets) == 0 && len(p.hosts) == 0 && p.demand == Demand{}

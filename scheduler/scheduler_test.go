@@ -11,7 +11,7 @@ import (
 
 var start = time.Unix(1_000_000, 0)
 
-// script feeds events to a scheduler. It writes a launch as
+// script passes events to a scheduler. It represents a launch as the text
 // "set/index@executor:locality".
 type script struct {
 	*testing.T
@@ -27,7 +27,7 @@ func play(t *testing.T, config Config, executors ...Executor) *script {
 	return s
 }
 
-// at makes an offer some time after the start and checks what it launches.
+// at makes an offer at a time after the start and checks what it launches.
 func (s *script) at(after time.Duration, expected ...string) {
 	s.Helper()
 	var names []string
@@ -60,7 +60,7 @@ func (s *script) submit(set TaskSet) {
 	require.NoError(s, s.Submit(set))
 }
 
-// on returns preferences for one host for each task; "" is none.
+// on returns preferences for one host for each task; "" means no preference.
 func on(hosts ...string) func(int) Preferences {
 	return func(index int) Preferences {
 		if hosts[index] == "" {
@@ -111,7 +111,7 @@ func TestTasksSpreadOverExecutors(t *testing.T) {
 	s.submit(TaskSet{ID: 3, Tasks: 4})
 	s.at(0, "3/0@c:no-pref", "3/1@a:no-pref", "3/2@c:no-pref")
 
-	for _, executors := range []int{2, 20} { // fewer executors than locations with tasks, and more
+	for _, executors := range []int{2, 20} { // fewer executors than preferred locations with tasks, and more
 		s := play(t, Config{})
 		for i := range executors {
 			require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: fmt.Sprint("host", i/2), Cores: 4}))
@@ -184,8 +184,8 @@ func TestLevelsOpenWithTime(t *testing.T) {
 	}
 }
 
-// This is the case of SPARK-18886: as long as a busy host launches its tasks one
-// after the other, all other hosts are idle in Spark.
+// This is the case of SPARK-18886: in Spark, all other hosts are idle as long as a busy host
+// launches its tasks one after the other.
 func TestLocalLaunchesDontKeepOtherExecutorsIdle(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: 3 * time.Second}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 20, Preferences: func(int) Preferences { return Preferences{Hosts: []string{"A"}} }})
@@ -279,8 +279,8 @@ func TestHostsOfRackAlternate(t *testing.T) {
 	s.at(0, "1/1@a:rack-local")
 }
 
-// Host Z has no waiting task when the rotation of its rack reaches it, and the task that
-// prefers X must not run on b again. So the task that prefers Y must be found.
+// When the rotation of the rack reaches host Z, Z has no waiting task. The task that prefers X
+// must not run on b again. So pop must find the task that prefers Y.
 func TestHostWithoutTasksIsSkipped(t *testing.T) {
 	s := play(t, Config{RackOf: func(string) string { return "rack" }}, Executor{ID: "a", Host: "A", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 1})

@@ -21,8 +21,8 @@ func farm(t testing.TB, config Config, executors int) *Scheduler {
 
 func farmHost(i int) string { return fmt.Sprintf("host%06d", i) }
 
-// replicas spreads tasks over hosts as HDFS spreads blocks: three hosts each,
-// two of them in one rack.
+// replicas spreads the preferred hosts of tasks as HDFS spreads block replicas: three hosts for
+// each task, two of them in one rack.
 func replicas(hosts int) func(int) Preferences {
 	names := make([]string, hosts)
 	for i := range names {

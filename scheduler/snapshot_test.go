@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Snapshot is the state of a scheduler as tests compare it.
+// Snapshot is the state of a scheduler that tests compare.
 type Snapshot struct {
 	Executors []ExecutorStatus // in the order in which they were added
 	TaskSets  []TaskSetStatus  // sets that are not over, in the order of their priority
@@ -21,7 +21,7 @@ type ExecutorStatus struct {
 type TaskSetStatus struct {
 	ID   uint64
 	Name string
-	// Waiting, Running and Done add up to Tasks unless speculative copies run.
+	// Waiting, Running and Done add up to Tasks if no speculative copies run.
 	Tasks, Waiting, Running, Done int
 }
 
@@ -49,7 +49,7 @@ func (s *Scheduler) Snapshot() Snapshot {
 	return snapshot
 }
 
-// PreferredHosts is PreferredHostsOf for all profiles.
+// PreferredHosts returns the result of PreferredHostsOf, added up over all profiles.
 func (s *Scheduler) PreferredHosts() map[string]int {
 	preferred := make(map[string]int)
 	for _, p := range s.profiles {

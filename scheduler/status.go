@@ -1,8 +1,8 @@
 package scheduler
 
-// Demand counts waiting and running tasks, and their cores.
+// Demand counts waiting tasks and running attempts, and their cores.
 type Demand struct {
-	WaitingTasks, WaitingCPUs int // tasks that wait for cores; the cores that they need
+	WaitingTasks, WaitingCPUs int // tasks that wait to be launched; the cores that they need
 	// RunningTasks is how many attempts have not ended, including queued attempts
 	// and attempts of sets that are over; RunningCPUs is how many cores they use.
 	RunningTasks, RunningCPUs int
@@ -30,8 +30,8 @@ func (s *Scheduler) DemandOf(profile int) Demand {
 	return Demand{}
 }
 
-// PreferredHostsOf returns, by host, how many waiting tasks of a resource profile
-// prefer the host. The cost grows with the number of hosts.
+// PreferredHostsOf returns, by host, how many waiting tasks of a resource profile prefer the
+// host. The cost of a call grows with the number of hosts.
 func (s *Scheduler) PreferredHostsOf(profile int) map[string]int {
 	preferred := make(map[string]int)
 	if i, known := s.findProfile(profile); known {

@@ -13,27 +13,27 @@ import (
 
 // TaskSet describes tasks that run the same function with different inputs.
 type TaskSet struct {
-	ID    uint64 // chosen by the caller; unique among the sets that are not over
+	ID    uint64 // chosen by the caller; unique among the sets that have not ended
 	Name  string // text for people, in errors and statuses
-	Tasks int    // number of tasks, which are identified by their index, from 0
-	// Preferences returns where a task prefers to run; nil if no task has preferences.
-	// Submit calls it once for each task and does not keep the result.
+	Tasks int    // number of tasks, whose indexes are 0 to Tasks-1
+	// Preferences returns the preferences of a task; nil if no task has preferences. Submit
+	// calls it once for each task and does not store the function.
 	Preferences func(index int) Preferences
-	// Priority orders the sets of a FIFO pool, and sets of a FAIR pool that have an
-	// equal right to a core. A set that repeats tasks of an earlier set should have
-	// the same priority as that set.
+	// Priority orders the sets of a FIFO pool, and sets of a FAIR pool whose use of cores is
+	// equally far below their shares. A set that repeats tasks of an earlier set should have the
+	// same priority as that set.
 	Priority pool.Priority
 	Profile  int // resource profile of the executors that may run the tasks
 	CPUs     int // cores that each task uses; 0 means 1
 	// Resources is how much each task uses of resources other than cores, such as GPUs, by
 	// name: a whole number of addresses (devices), or a fraction of one address.
 	Resources   map[string]float64
-	MaxFailures int // failures of a single task that make the set fail; 0 means 4, as in Spark
-	// Pool is the name of the set's pool; "" means [pool.Default]. A pool that is
-	// not configured has weight 1, no minimum share, and mode FIFO. If Config.Mode
-	// is FIFO, there are no pools, and Pool has no effect.
+	MaxFailures int // number of failures of one task after which the set fails; 0 means 4, as in Spark
+	// Pool is the name of the set's pool; "" means [pool.Default]. A pool that is not configured
+	// has weight 1, no minimum share, and mode FIFO. If Config.Mode is FIFO, there are no pools,
+	// and Pool has no effect.
 	Pool    string
-	Barrier bool // set if all tasks must run at the same time, so they are launched together
+	Barrier bool // all tasks must run at the same time and are launched together
 }
 
 // taskSet is a task set and its progress.
@@ -49,13 +49,13 @@ type taskSet struct {
 	backlog
 	done       int
 	running    []*attempt
-	histories  map[int32]*history // histories of the tasks with an attempt that ended without a result, by index
+	histories  map[int32]*history // by task index; only of tasks with an attempt that ended without a result
 	delayClock delayClock
 
 	offer offerProgress
-	// exhausted is set if the set could use no free core at the levels up to exhaustedAt.
-	// Until a less local level opens, offers try only executors that became newly free
-	// after that; see cluster.newlyFree.
+	// exhausted is true if no free core was suitable for the set at the levels of locality up to
+	// exhaustedAt. Then, until a less local level opens, offers try only executors that have
+	// become newly free since; see cluster.newlyFree.
 	exhausted   bool
 	exhaustedAt Locality
 
@@ -66,8 +66,8 @@ type taskSet struct {
 	barrier           *barrier // nil unless the set is a barrier set
 }
 
-// Submit adds a task set. It fails if another set that is not over has the same ID, if
-// the set has no tasks, if a number is negative, or if a resource amount is invalid.
+// Submit adds a task set. It fails if a set with the same ID has not ended, if the set has no
+// tasks, if a number is negative, or if a resource amount is invalid.
 func (s *Scheduler) Submit(submitted TaskSet) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("task set %d (%s): %w", submitted.ID, submitted.Name, fmt.Errorf(format, args...))
@@ -105,9 +105,9 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	return nil
 }
 
-// Cancel ends a task set and returns a [KillAttempt] for each of its attempts. The
-// set causes no further events. An attempt uses its cores until its end is reported
-// to Finished. An unknown set is ignored.
+// Cancel ends a task set and returns a [KillAttempt] for each of its attempts. No further events
+// follow for the set. An attempt occupies its cores until its end is reported to
+// [Scheduler.Finished]. An unknown set is ignored.
 func (s *Scheduler) Cancel(taskSet uint64, reason string) []Event {
 	set := s.sets[taskSet]
 	if set == nil {
@@ -147,16 +147,17 @@ func (set *taskSet) kill(events []Event, reason string) []Event {
 	return events
 }
 
-// HasWork reports whether the set has a waiting task or a wanted copy.
+// HasWork reports whether the set has a waiting task or a speculative copy to launch.
 func (set *taskSet) HasWork() bool { return set.waiting > 0 || set.speculativeCopies.neededCount > 0 }
 
 // excludes reports whether an executor is excluded for the set.
 func (set *taskSet) excludes(e *executor) bool { return set.exclusion.Excludes(e.ID, e.Host) }
 
-// slots returns how many tasks of a set an executor can run at once.
+// slots returns how many tasks of a set an executor could run at once if it were idle.
 func (e *executor) slots(set *taskSet) int { return e.resources.Fit(set.requests, e.Cores/set.cpus) }
 
-// freeSlots returns how many more tasks of a set an executor can run now.
+// freeSlots returns how many tasks of a set an executor can run at once with its free cores and
+// resources.
 func (e *executor) freeSlots(set *taskSet) int {
 	if !e.available {
 		return 0

@@ -1,8 +1,8 @@
 package scheduler
 
-// SetWindow sets an executor's window: how many attempts of a task set may be
-// queued at the executor in addition to those that run on its cores. It replaces
-// the executor's earlier window. An unknown executor is ignored.
+// SetWindow sets an executor's window: how many attempts of a task set may be queued at the
+// executor in addition to the attempts that use its cores. An executor has only one window; a
+// call replaces the window of the previous call. An unknown executor is ignored.
 func (s *Scheduler) SetWindow(executor string, taskSet uint64, attempts int) {
 	if e := s.executors[executor]; e != nil {
 		e.window, e.windowSet = attempts, taskSet
@@ -12,8 +12,8 @@ func (s *Scheduler) SetWindow(executor string, taskSet uint64, attempts int) {
 	}
 }
 
-// QueuedAt returns how many attempts are queued at an executor. Attempts that the executor
-// has started since it last reported the end of an attempt are included.
+// QueuedAt returns how many attempts are queued at an executor. The number includes attempts
+// that the executor has started since it last reported the end of an attempt.
 func (s *Scheduler) QueuedAt(executor string) int {
 	if e := s.executors[executor]; e != nil {
 		return e.queue.length
@@ -24,9 +24,9 @@ func (s *Scheduler) QueuedAt(executor string) int {
 // fillWindows queues attempts of the set that gets the next free core, at executors with a
 // window for that set.
 //
-// It queues only tasks that were not launched before, and only at the open levels of
-// locality up to NoPref. A task that is retried is launched on a free core instead. If its
-// executor is lost, it is then known that the task was running.
+// It queues only tasks that were not launched before, and only at the open levels of locality up
+// to NoPref. A task to be retried is launched on a free core instead, because then, if the
+// executor is lost, it is known that the task was running.
 func (p *profile) fillWindows() {
 	leaf := p.pools.OnlyCandidate()
 	if leaf == nil {
@@ -45,13 +45,13 @@ func (p *profile) fillWindows() {
 		}
 	}
 	if !set.HasWork() {
-		p.delays.setRunning(set, false) // no task waits, so the set leaves no core unused
+		p.delays.setRunning(set, false) // the set has no waiting task, so it leaves no core unused
 		set.node.Dequeue()
 	}
 }
 
-// recallQueued recalls the queued attempts if another set may now take free cores before
-// the set of these attempts.
+// recallQueued recalls the queued attempts of a set if another set may now get free cores before
+// that set.
 func (p *profile) recallQueued(events []Event) []Event {
 	queued := p.queuedSet
 	if queued == nil || !p.pools.HasWork() {

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// queued returns a scheduler with an executor of two cores. Of the twenty tasks of a set,
-// the executor has run one, runs two and queues four.
+// queued returns a scheduler with an executor of two cores. Of the twenty tasks of a set, one
+// has run on the executor, two are running, and four are queued.
 func queued(t *testing.T, config Config) *script {
 	s := play(t, config, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Name: "short", Tasks: 20, MaxFailures: 1})
@@ -52,8 +52,8 @@ func TestFreeCoresAreFilledBeforeWindows(t *testing.T) {
 func TestLossCountsOnlyForAttemptsRunningSinceLaunch(t *testing.T) {
 	s := queued(t, Config{})
 	s.end("1/1", success)
-	// Task 3 has started and may have ended, 4 to 6 may have started. Only task 2 is
-	// known to be running.
+	// Task 3 has started and may have ended. Tasks 4 to 6 may have started. Only task 2 was
+	// certainly running.
 	events := s.RemoveExecutor("a", Loss{Reason: "was killed", CountsAsFailure: true})
 	require.Equal(t, 2, events[0].(TaskSetFailed).Index)
 
@@ -109,7 +109,7 @@ func TestQueuedAttemptsAreRecalledForSetThatGoesFirst(t *testing.T) {
 
 func TestMedianIsOfDurationsMeasuredByExecutors(t *testing.T) {
 	s := queued(t, Config{Speculation: speculation.Rules{Enabled: true, Quantile: 0.1, MinTaskRuntime: 1}})
-	// All attempts are reported at the same time, each with a duration of a second.
+	// The ends of all attempts are reported at the same time, each with a run time of a second.
 	for _, task := range []string{"1/1", "1/2", "1/3", "1/4"} {
 		s.end(task, Outcome{Result: ResultSucceeded, Took: time.Second})
 	}

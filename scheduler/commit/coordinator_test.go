@@ -29,8 +29,8 @@ func TestFirstAttemptCommits(t *testing.T) {
 	require.True(t, c.MayCommit(1, 0, 30))
 }
 
-// If several attempts of a task are allowed to commit, one after the other, each of them
-// except the last has ended without success before the next is allowed.
+// When an attempt of a task is allowed to commit, every attempt of the task that was allowed
+// before has ended without success.
 func TestOneCommitAtATime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewCoordinator()

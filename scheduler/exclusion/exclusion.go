@@ -1,10 +1,10 @@
-// Package exclusion decides which executors and nodes get no more tasks because
+// Package exclusion decides on which executors and nodes no more tasks are launched because
 // tasks failed there.
 //
-// Failures are counted at three levels. [TaskFailures] excludes executors and nodes for
-// a task that failed there, [TaskSetFailures] for a task set of which several tasks failed
-// there, and [ApplicationExclusions] for the whole application, by the failures of task
-// sets that succeeded. Callers report only failures that count towards a task's limit.
+// Failures are counted at three levels. [TaskFailures] excludes executors and nodes for a task
+// that failed there, [TaskSetFailures] for a task set of which several tasks failed there, and
+// [ApplicationExclusions] for the whole application, by the failures of task sets that
+// succeeded. Callers report only failures that count towards a task's limit of failures.
 package exclusion
 
 import (
@@ -14,30 +14,31 @@ import (
 	"time"
 )
 
-// Rules configure how many failures exclude an executor or a node. 0 means the
-// default in parentheses, the same as Spark's.
+// Rules configure how many failures exclude an executor or a node. A zero field means the
+// default in parentheses, which is the same as in Spark.
 type Rules struct {
-	// Enabled turns exclusion on. Without it, a failed task is retried on another host.
+	// Enabled enables exclusion. If it is false, a failed task is only retried on another host.
 	Enabled bool
-	// TaskAttemptsPerExecutor (1) is how many times a task may fail on an executor
-	// before the executor is excluded for the task; TaskAttemptsPerNode (2) is the
-	// same for a node.
+	// TaskAttemptsPerExecutor (1) is how often a task must fail on an executor before the
+	// executor is excluded for the task. TaskAttemptsPerNode (2) is how often it must fail on a
+	// node before the node is excluded for the task.
 	TaskAttemptsPerExecutor, TaskAttemptsPerNode int
-	// SetFailedTasksPerExecutor (2) is how many tasks of a set may fail on an executor
-	// before the executor is excluded for the set. SetFailedExecutorsPerNode (2) is how
-	// many executors of a node may be excluded for the set before the node is.
+	// SetFailedTasksPerExecutor (2) is how many tasks of a set must fail on an executor before
+	// the executor is excluded for the set. SetFailedExecutorsPerNode (2) is how many executors
+	// on a node must be excluded for the set before the node is excluded for the set.
 	SetFailedTasksPerExecutor, SetFailedExecutorsPerNode int
-	// ApplicationFailedTasksPerExecutor (2) and ApplicationFailedExecutorsPerNode (2) are
-	// the same for the application. Only failures in sets that succeeded count, because
-	// failures in other sets may be the fault of the tasks. Each counts for the duration
-	// Timeout.
+	// ApplicationFailedTasksPerExecutor (2) and ApplicationFailedExecutorsPerNode (2) are the
+	// corresponding numbers for exclusions for the whole application. Only failures in sets that
+	// succeeded count, because failures in other sets may be caused by the tasks. A failure
+	// counts for the duration Timeout.
 	ApplicationFailedTasksPerExecutor, ApplicationFailedExecutorsPerNode int
 	// Timeout (1 hour) is how long an exclusion for the application lasts.
 	Timeout time.Duration
-	// KillExcluded requests that executors excluded for the application are killed.
+	// KillExcluded requests that executors are killed when they are excluded for the
+	// application.
 	KillExcluded bool
-	// UnschedulableTimeout (2 minutes) is how long a set with a task that is
-	// excluded from all executors waits for another executor before it is aborted.
+	// UnschedulableTimeout (2 minutes) is how long a set waits for another executor if all
+	// executors are excluded for a task of the set. The set is then aborted.
 	UnschedulableTimeout time.Duration
 }
 
@@ -54,7 +55,7 @@ func (r Rules) WithDefaults() Rules {
 	return r
 }
 
-// excludedNames are the executors, by id, and the nodes, by name, that are excluded.
+// excludedNames are the ids of executors and the names of nodes that are excluded.
 type excludedNames struct {
 	executors, nodes map[string]bool
 }
@@ -64,7 +65,7 @@ func (x *excludedNames) Excludes(executor, node string) bool {
 	return x.Any() && (x.executors[executor] || x.nodes[node])
 }
 
-// Any reports whether anything is excluded.
+// Any reports whether any executor or node is excluded.
 func (x *excludedNames) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
 
 // add adds a name to names and reports whether it is new.
@@ -77,14 +78,15 @@ func add(names *map[string]bool, name string) bool {
 	return !known
 }
 
-// TaskFailures counts the failures of one task, and has the executors and nodes excluded for it.
+// TaskFailures contains the failures of one task, and the executors and nodes excluded for the
+// task.
 type TaskFailures struct {
 	onExecutor, onNode map[string]int
 	excludedNames
 }
 
-// AddFailure counts a failure of the task, and excludes the executor, the node or both for
-// the task if the rules say so.
+// AddFailure adds a failure of the task, and excludes the executor, the node or both for the
+// task according to the rules.
 func (t *TaskFailures) AddFailure(rules *Rules, executor, node string) {
 	if t.onExecutor == nil {
 		t.onExecutor, t.onNode = map[string]int{}, map[string]int{}
@@ -99,14 +101,15 @@ func (t *TaskFailures) AddFailure(rules *Rules, executor, node string) {
 	}
 }
 
-// TaskSetFailures counts failures in one task set, and has the executors and nodes excluded for it.
+// TaskSetFailures contains the failures in one task set, and the executors and nodes excluded
+// for the set.
 type TaskSetFailures struct {
 	byExecutor      map[string]*executorFailures
 	executorsOnNode map[string]int // number of excluded executors by node
 	excludedNames
 }
 
-// executorFailures has the latest failure time of each task that failed on an executor.
+// executorFailures contains the latest failure time of each task that failed on an executor.
 type executorFailures struct {
 	node  string
 	tasks map[int32]time.Time
@@ -115,8 +118,8 @@ type executorFailures struct {
 // HasFailures reports whether any failure was added.
 func (s *TaskSetFailures) HasFailures() bool { return len(s.byExecutor) > 0 }
 
-// AddFailure counts a failure of a task on an executor. If the failure excludes the executor
-// for the set, tasks is the number of tasks that failed there, else 0. If it also excludes
+// AddFailure adds a failure of a task on an executor. If the failure excludes the executor for
+// the set, tasks is the number of tasks that failed on the executor, else 0. If it also excludes
 // the node, executors is the number of excluded executors on the node, else 0.
 func (s *TaskSetFailures) AddFailure(rules *Rules, task int32, executor, node string, now time.Time) (tasks, executors int) {
 	if s.byExecutor == nil {
@@ -138,12 +141,12 @@ func (s *TaskSetFailures) AddFailure(rules *Rules, task int32, executor, node st
 	return len(failures.tasks), executors
 }
 
-// ApplicationExclusions has the executors and nodes that are excluded for the whole
-// application, and the failures that may exclude more.
+// ApplicationExclusions contains the executors and nodes that are excluded for the whole
+// application, and the failures that are counted for further exclusions.
 type ApplicationExclusions struct {
 	failures  map[string][]time.Time       // times of failures in sets that succeeded, by executor
 	executors map[string]executorExclusion // excluded executors, including lost ones, by id
-	nodes     map[string]time.Time         // when the exclusions of nodes end
+	nodes     map[string]time.Time         // when the exclusions of nodes end, by node
 }
 
 type executorExclusion struct {
@@ -161,7 +164,7 @@ type Exclusion struct {
 	Until                          time.Time
 }
 
-// Any reports whether anything is excluded.
+// Any reports whether any executor or node is excluded.
 func (x *ApplicationExclusions) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
 
 // Excludes reports whether an executor, or the node that it is on, is excluded.
@@ -171,8 +174,8 @@ func (x *ApplicationExclusions) Excludes(executor, node string) bool {
 	return byExecutor || byNode
 }
 
-// AddSet counts the failures in a set that succeeded, on executors that are alive,
-// and returns the exclusions that begin.
+// AddSet is called when a set has succeeded. It adds the set's failures on executors that are
+// alive, and returns the exclusions that begin.
 func (x *ApplicationExclusions) AddSet(rules *Rules, set *TaskSetFailures, alive func(executor string) bool, now time.Time) []Exclusion {
 	var begun []Exclusion
 	for _, id := range slices.Sorted(maps.Keys(set.byExecutor)) {
@@ -216,11 +219,11 @@ func (x *ApplicationExclusions) exclude(rules *Rules, executor, node string, tas
 	return begun
 }
 
-// RemoveExecutor drops the failures on a lost executor. If the executor is excluded, it stays
-// excluded.
+// RemoveExecutor removes the failures of a lost executor. An exclusion of the executor stays
+// until it expires.
 func (x *ApplicationExclusions) RemoveExecutor(executor string) { delete(x.failures, executor) }
 
-// Expire ends the exclusions whose time is over by now, and returns them.
+// Expire removes the exclusions that have expired at the time now, and returns them.
 func (x *ApplicationExclusions) Expire(now time.Time) []Exclusion {
 	var ended []Exclusion
 	for _, id := range slices.Sorted(maps.Keys(x.executors)) {
@@ -238,7 +241,7 @@ func (x *ApplicationExclusions) Expire(now time.Time) []Exclusion {
 	return ended
 }
 
-// NextExpiry returns when the next exclusion ends, the zero time if there is none.
+// NextExpiry returns when the next exclusion expires; the zero time if there is none.
 func (x *ApplicationExclusions) NextExpiry() time.Time {
 	var next time.Time
 	for _, e := range x.executors {

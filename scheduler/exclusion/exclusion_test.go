@@ -31,7 +31,7 @@ func TestSet(t *testing.T) {
 		tasks, executors int
 	}{
 		{0, "a1", 0, 0},
-		{0, "a1", 0, 0}, // the same task counts once
+		{0, "a1", 0, 0}, // further failures of the same task do not count
 		{1, "a1", 2, 0},
 		{2, "a1", 0, 0}, // the executor is excluded already
 		{3, "a2", 0, 0},
@@ -47,7 +47,7 @@ func TestSet(t *testing.T) {
 	require.False(t, set.Excludes("b1", "B"))
 }
 
-// failedSet is a set of which two tasks failed on each executor.
+// failedSet returns the failures of a set of which two tasks failed on each executor.
 func failedSet(now time.Time, executors ...string) *TaskSetFailures {
 	var set TaskSetFailures
 	for _, executor := range executors {

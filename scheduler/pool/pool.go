@@ -1,16 +1,16 @@
 // Package pool decides which task set gets the next free core.
 //
-// Task sets are the leaves of a [Tree] of pools. A FIFO pool serves its children
-// in order; a FAIR pool serves the child that is furthest below its share. The
-// tree records how many cores each node uses and whether it has tasks to launch. It has no
-// data about executors, hosts or localities: if a task set finds no suitable executor, the
-// caller skips the set for the rest of the offer.
+// Task sets are the leaves of a [Tree] of pools. A FIFO pool serves its children in order. A
+// FAIR pool serves the child that is furthest below its share. The tree records how many cores
+// each node uses and whether the node has tasks to launch. It has no data about executors, hosts
+// or localities: if no free executor is suitable for a task set, the caller skips the set for
+// the rest of the offer.
 //
-// The caller adds a leaf for each task set. It calls [Node.Enqueue] when the leaf has tasks
-// to launch, and [Node.AddCores] when the number of cores that the leaf uses changes. To
-// make an offer, the caller repeatedly calls [Tree.Next], launches tasks of the leaf that
-// Next returns, and calls [Node.Skip] if it launched fewer tasks than Next allowed. At the
-// end, it calls [Tree.EndOffer].
+// The caller adds a leaf for each task set. It calls [Node.Enqueue] when the leaf has tasks to
+// launch, and [Node.AddCores] when the number of cores that the leaf uses changes. To make an
+// offer, the caller repeatedly calls [Tree.Next], launches tasks of the leaf that Next returns,
+// and calls [Node.Skip] if it launched fewer tasks than Next allowed. At the end, it calls
+// [Tree.EndOffer].
 package pool
 
 import "fmt"
@@ -20,7 +20,7 @@ type Mode int
 
 // The modes of a pool.
 const (
-	// FIFO serves child pools in their listed order, then task sets by priority.
+	// FIFO serves child pools in the order of the configuration, then task sets by priority.
 	FIFO Mode = iota
 	// FAIR serves the child that is furthest below its share of the cores.
 	FAIR
@@ -40,11 +40,11 @@ type Pool struct {
 	Name     string // unique among all pools
 	Mode     Mode
 	Weight   int    // share relative to its siblings in a FAIR pool; 0 means 1
-	MinShare int    // cores that the pool gets before siblings get more than their own MinShare
-	Pools    []Pool // pools inside this one
+	MinShare int    // while the pool uses fewer cores than this, it is served before siblings that use at least their own MinShare
+	Pools    []Pool // child pools
 }
 
-// Default is the name of the pool of task sets that do not name one.
+// Default is the name of the pool for task sets that name no pool.
 const Default = "default"
 
 // Check returns an error if a pool has no name, if two pools have the same name, or
@@ -71,6 +71,6 @@ func check(pools []Pool, names map[string]bool) error {
 	return nil
 }
 
-// Priority orders task sets: by job, then by stage, then in the order of submission. The
-// lower number goes first, as in Spark. A task set whose Job is 0 goes after all others.
+// Priority orders task sets: by job, then by stage, then in the order of submission. Lower
+// numbers come first, as in Spark. A task set whose Job is 0 comes after all others.
 type Priority struct{ Job, Stage uint64 }

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Leaf is what a tree schedules: a task set.
+// Leaf is a task set, as a leaf of a tree.
 type Leaf interface {
 	// HasWork reports whether the leaf has a task to launch.
 	HasWork() bool
 }
 
-// Tree is the pools and leaves that share the executors of one resource profile.
+// Tree is a tree of the pools and leaves that share the executors of one resource profile.
 type Tree[L Leaf] struct {
 	root   *Node[L]
 	byName map[string]*Node[L]
@@ -22,28 +22,28 @@ type Tree[L Leaf] struct {
 
 // Node is a pool or a leaf in a tree.
 type Node[L Leaf] struct {
-	Leaf L // task set of a leaf; unset for a pool
+	Leaf L // the task set, if the node is a leaf
 
 	parent *Node[L] // nil for the root
 	isPool bool
 	mode   Mode
-	// weight and minShare are Weight and MinShare of a Pool; 1 and 0 for a leaf.
+	// weight and minShare are Weight and MinShare of the Pool; 1 and 0 for a leaf.
 	weight, minShare int
-	rank             rank // orders children of a FIFO pool, and equal children of a FAIR pool
+	rank             rank // order among the children of a FIFO pool, and among equal children of a FAIR pool
 	cores            int  // used by running attempts of the node and its descendants
 
 	// queue are the children with work. In a FIFO pool they are sorted by rank. In a
 	// FAIR pool they are a binary heap, whose first child gets the next free core.
 	queue []*Node[L]
-	// queued is set while the node is among its parent's children with work. index
-	// is the node's index in the heap of a FAIR parent; -1 while the node is skipped.
+	// queued is true while the node is one of its parent's children with work. index is the
+	// node's index in the heap of a FAIR parent; -1 while the node is skipped.
 	queued bool
 	index  int
 
-	// The fields below are the state of one offer. skipped is how many children at the
-	// front of a FIFO pool's queue are skipped in this offer. skippedChildren are the
-	// skipped children of a FAIR pool. drained is set when a child has no more work.
-	// visited is set if the node is in Tree.visited.
+	// The fields below are the state of one offer. skipped is the number of children at the
+	// front of a FIFO pool's queue that are skipped for the rest of the offer. skippedChildren
+	// are the skipped children of a FAIR pool. drained is true if a child has no work any more.
+	// visited is true if the node is in Tree.visited.
 	skipped          int
 	skippedChildren  []*Node[L]
 	drained, visited bool
@@ -78,9 +78,9 @@ func (t *Tree[L]) addPool(parent *Node[L], pool Pool) *Node[L] {
 	return n
 }
 
-// AddLeaf adds a leaf to a pool. If the root is FAIR, a pool with an unknown name
-// is created with weight 1 and mode FIFO. If the root is FIFO, there are no pools,
-// and the name has no effect. sequence orders leaves of equal priority.
+// AddLeaf adds a leaf to a pool. If the root is FAIR and there is no such pool, it creates a
+// FIFO pool of weight 1. If the root is FIFO, there are no pools, and the name has no effect.
+// sequence orders leaves of equal priority.
 func (t *Tree[L]) AddLeaf(pool string, priority Priority, sequence uint64, leaf L) *Node[L] {
 	if priority.Job == 0 {
 		priority.Job = math.MaxUint64
@@ -104,9 +104,9 @@ func (t *Tree[L]) pool(name string) *Node[L] {
 // HasWork reports whether any leaf has tasks to launch.
 func (t *Tree[L]) HasWork() bool { return len(t.root.queue) > 0 }
 
-// OnlyCandidate returns the only leaf that may take the next free core: in a FIFO pool the
-// first one, in a FAIR pool the only one. It returns nil if several leaves share
-// the cores of a FAIR pool, or if no leaf has tasks to launch.
+// OnlyCandidate returns the leaf that Next would return first, if the choice does not depend on
+// how many cores the leaves use. It returns nil if a FAIR pool would have to choose between
+// several children with work, or if no leaf has tasks to launch.
 func (t *Tree[L]) OnlyCandidate() *Node[L] {
 	n := t.root
 	for n.isPool {
@@ -131,7 +131,7 @@ func (t *Tree[L]) Next() (*Node[L], int) {
 			return n, limit
 		}
 		switch {
-		case n.skipped < len(n.queue): // skipped is 0 in a FAIR pool
+		case n.skipped < len(n.queue): // skipped is always 0 in a FAIR pool
 			if n.mode == FAIR {
 				limit = 1
 			}
@@ -145,7 +145,8 @@ func (t *Tree[L]) Next() (*Node[L], int) {
 	}
 }
 
-// Skip excludes a node that Next has returned or visited from the rest of the offer.
+// Skip excludes a node from the rest of the offer. In this offer, Next must have returned the
+// node or visited it on the way from the root.
 func (n *Node[L]) Skip() {
 	parent := n.parent
 	if parent.mode == FIFO {
@@ -157,7 +158,8 @@ func (n *Node[L]) Skip() {
 	parent.skippedChildren = append(parent.skippedChildren, n)
 }
 
-// EndOffer ends an offer: it queues skipped nodes again, and removes nodes without work.
+// EndOffer ends an offer: it adds skipped nodes to the queues again, and removes nodes without
+// work.
 func (t *Tree[L]) EndOffer() {
 	for i, n := range slices.Backward(t.visited) {
 		t.visited[i], n.visited = nil, false
@@ -192,22 +194,22 @@ func (n *Node[L]) hasWork() bool {
 	return n.Leaf.HasWork()
 }
 
-// Compare orders siblings: pools as they were added, then leaves by priority, sequence.
+// Compare orders siblings: pools as they were added, then leaves by priority and sequence.
 func (n *Node[L]) Compare(other *Node[L]) int {
 	a, b := &n.rank, &other.rank
 	return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage),
 		cmp.Compare(a.sequence, b.sequence))
 }
 
-// Precedes reports whether both leaves are in the same FIFO pool and n goes first.
+// Precedes reports whether n and other are in the same FIFO pool and n is before other.
 func (n *Node[L]) Precedes(other *Node[L]) bool {
 	return n.parent == other.parent && n.parent.mode == FIFO && n.Compare(other) < 0
 }
 
-// before reports whether n gets a core before its sibling m in a FAIR pool, as in Spark.
-// Nodes that use fewer cores than their minimum share go first, in the order of used cores
-// divided by minimum share. The other nodes follow, in the order of used cores divided by
-// weight. In both orders, the lowest value goes first.
+// before reports whether n gets a core before its sibling m in a FAIR pool, as in Spark. Nodes
+// that use fewer cores than their minimum share come first, in the order of used cores divided
+// by minimum share. The other nodes follow, in the order of used cores divided by weight. In
+// both orders, the lowest value comes first.
 func (n *Node[L]) before(m *Node[L]) bool {
 	below, otherBelow := n.cores < n.minShare, m.cores < m.minShare
 	if below != otherBelow {
@@ -223,8 +225,8 @@ func (n *Node[L]) before(m *Node[L]) bool {
 	return n.Compare(m) < 0
 }
 
-// Enqueue adds a leaf that has tasks to launch to its parent's queue, and that pool
-// to its own parent's queue and so on. It must not be called during an offer.
+// Enqueue adds a leaf that has tasks to launch to its parent's queue. It also adds that pool to
+// its own parent's queue, and so on up to the root. It must not be called during an offer.
 func (n *Node[L]) Enqueue() {
 	for ; n.parent != nil && !n.queued; n = n.parent {
 		n.queued = true
@@ -237,8 +239,8 @@ func (n *Node[L]) Enqueue() {
 	}
 }
 
-// Dequeue reverses Enqueue for a leaf without tasks to launch, and for pools whose
-// queues become empty. It must not be called during an offer.
+// Dequeue removes a leaf without tasks to launch from its parent's queue. It also removes each
+// ancestor whose queue becomes empty. It must not be called during an offer.
 func (n *Node[L]) Dequeue() {
 	for ; n.parent != nil && n.queued && len(n.queue) == 0; n = n.parent {
 		n.queued = false
@@ -257,7 +259,8 @@ func (n *Node[L]) position(child *Node[L]) int {
 	return i
 }
 
-// AddCores adds cores, maybe negative, to the cores that a leaf and its ancestors use.
+// AddCores adds cores to the number of cores that a leaf and its ancestors use. cores may be
+// negative.
 func (n *Node[L]) AddCores(cores int) {
 	for ; n != nil; n = n.parent {
 		n.cores += cores
@@ -271,7 +274,7 @@ func (n *Node[L]) AddCores(cores int) {
 	}
 }
 
-// push, removeAt, up and down are the operations of a binary heap ordered by before.
+// push, removeAt, up and down are the operations of a binary heap, whose order is Node.before.
 func (n *Node[L]) push(child *Node[L]) {
 	child.index = len(n.queue)
 	n.queue = append(n.queue, child)

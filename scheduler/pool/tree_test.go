@@ -13,13 +13,13 @@ import (
 type job struct {
 	name    string
 	tasks   int
-	refuses bool // takes no core although it has work
+	refuses bool // launches no task although it has work
 	node    *Node[*job]
 }
 
 func (j *job) HasWork() bool { return j.tasks > 0 }
 
-// offer hands out cores and returns the names of the jobs that took them.
+// offer offers cores and returns the names of the jobs that launched a task, in order.
 func offer(tree *Tree[*job], cores int) []string {
 	var took []string
 	for cores > 0 {
@@ -90,8 +90,8 @@ func TestSkippedLeafReturnsInTheNextOffer(t *testing.T) {
 	}
 }
 
-// Each core goes to a job with work. On the way from the root to that job, no sibling of a
-// node should have got the core first. No core stays unused while a job has work.
+// Each core goes to a job with work. On the path from the root to that job, no sibling of a node
+// has precedence over the node. No core stays unused while a job has work.
 func TestEachCoreGoesToTheNodeThatIsDue(t *testing.T) {
 	pools := []Pool{{Name: "a", Weight: 2}, {Name: "b", Mode: FAIR, MinShare: 3, Pools: []Pool{{Name: "b1"}, {Name: "b2", Mode: FAIR, Weight: 3}}}}
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,8 +1,8 @@
-// Package resource accounts for the resources of an executor besides cores and
-// memory, such as GPUs.
+// Package resource accounts for the resources of an executor besides cores and memory, such as
+// GPUs.
 //
-// A resource has a name and addresses. A task requests either whole addresses or a
-// fraction of one address, which other tasks may share.
+// A resource has a name and addresses, for example one address for each GPU. A task requests
+// either whole addresses or a fraction of one address, which other tasks may share.
 package resource
 
 import (
@@ -12,14 +12,14 @@ import (
 	"slices"
 )
 
-// unitsPerAddress is the amount that stands for one whole address. Amounts are
-// integers, so that three requests of a third fit into one address.
+// unitsPerAddress is the amount that stands for one whole address. Amounts are integers, so that
+// three requests of a third fit into one address.
 const unitsPerAddress = 1_000_000_000
 
 // maxAddressesPerTask is the largest number of addresses of a resource that a task may request.
 const maxAddressesPerTask = 1 << 16
 
-// Inventory is the resources of one executor, by name, with their free amounts.
+// Inventory contains the resources of one executor, with the free amount of each address.
 type Inventory struct{ resources []resource }
 
 type resource struct {
@@ -32,7 +32,7 @@ type address struct {
 	free int64
 }
 
-// Requests is what each task of a task set requests, ordered by name.
+// Requests are the amounts of resources that each task of a task set requests, ordered by name.
 type Requests []request
 
 type request struct {
@@ -40,7 +40,7 @@ type request struct {
 	amount int64
 }
 
-// Reservation is what an attempt has taken from an inventory.
+// Reservation lists the amounts that an attempt has reserved in an inventory.
 type Reservation []reservedAmount
 
 type reservedAmount struct {
@@ -48,7 +48,7 @@ type reservedAmount struct {
 	amount            int64
 }
 
-// NewInventory returns an inventory in which all addresses are free. named has the
+// NewInventory returns an inventory in which all addresses are free. named contains the
 // addresses by resource name. It fails if a resource has the same address twice.
 func NewInventory(named map[string][]string) (Inventory, error) {
 	var v Inventory
@@ -90,7 +90,8 @@ func (requests Requests) Strings() []string {
 	return texts
 }
 
-// SameSize reports whether two inventories have as many addresses of the same resources.
+// SameSize reports whether both inventories have the same resources, with equally many addresses
+// of each.
 func (v *Inventory) SameSize(other *Inventory) bool {
 	return slices.EqualFunc(v.resources, other.resources, func(a, b resource) bool {
 		return a.name == b.name && len(a.addresses) == len(b.addresses)
@@ -124,16 +125,16 @@ func (r *resource) hasFree(amount int64) bool {
 	return false
 }
 
-// Fit returns how many tasks, at most limit, fit if all addresses are free.
+// Fit returns how many tasks could run at once if all addresses were free, at most limit.
 func (v *Inventory) Fit(requests Requests, limit int) int {
 	return v.fit(requests, limit, unitsPerAddress)
 }
 
-// FitFree returns how many tasks, at most limit, fit into the free amounts.
+// FitFree returns how many tasks can run at once with the free amounts, at most limit.
 func (v *Inventory) FitFree(requests Requests, limit int) int { return v.fit(requests, limit, 0) }
 
-// fit is FitFree, except that it counts an address of which less than least is free as if
-// least were free.
+// fit is FitFree, except that it treats each address as if at least the amount "least" were
+// free.
 func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	for _, request := range requests {
 		at := v.find(request.name)
@@ -149,9 +150,9 @@ func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	return limit
 }
 
-// Reserve takes the requested amounts, which must be free, and returns what it took. It
-// takes a fraction from the address with the smallest sufficient free amount, so that as
-// many addresses as possible stay whole.
+// Reserve reserves the requested amounts, which must be free. It reserves a fraction at the
+// address with the smallest sufficient free amount, so that as many addresses as possible stay
+// entirely free.
 func (v *Inventory) Reserve(requests Requests) Reservation {
 	var reserved Reservation
 	for _, request := range requests {

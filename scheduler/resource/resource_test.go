@@ -42,8 +42,8 @@ func TestSameSize(t *testing.T) {
 	require.False(t, one.SameSize(inventory(nil)))
 }
 
-// Reservations never take more of an address than there is. FitFree returns how many more
-// reservations can be made. What is released is free again.
+// The reserved amounts of an address never exceed the address. FitFree returns how many more
+// reservations can be made. Released amounts are free again.
 func TestNoAddressIsOverCommitted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v, err := NewInventory(map[string][]string{"gpu": {"0", "1", "2"}})

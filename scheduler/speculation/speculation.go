@@ -1,5 +1,5 @@
-// Package speculation decides how long an attempt may run before a copy of its
-// task is launched.
+// Package speculation decides how long an attempt may run before a speculative copy of it is
+// launched.
 package speculation
 
 import (
@@ -9,22 +9,21 @@ import (
 	"time"
 )
 
-// Rules say when a copy of a slow task is launched on another executor. The attempt that
-// succeeds first provides the result, and the other attempt is killed.
+// Rules determine when a speculative copy of a slow attempt is launched on another executor. The
+// first of both attempts to succeed provides the task's result, and the other is killed.
 type Rules struct {
 	Enabled bool
 	// Quantile is the fraction of a set's tasks that must be done before copies are
 	// launched; 0 means 0.9.
 	Quantile float64
-	// Multiplier sets how long an attempt may run: this many times the median
-	// duration of the set's successful attempts; 0 means 3.
+	// Multiplier limits the run time of an attempt to this many times the median run time of the
+	// set's successful attempts; 0 means 3.
 	Multiplier float64
-	// MinTaskRuntime is the shortest limit by the median: even if Multiplier gives less,
-	// an attempt may run this long before a copy is launched. 0 means 100 ms.
+	// MinTaskRuntime is the lower bound of the limit that Multiplier determines; 0 means 100 ms.
 	MinTaskRuntime time.Duration
-	// DurationThreshold is how long an attempt may run, while the median is not used, if
-	// the set has at most as many tasks as one executor runs at once. A set of so few tasks
-	// may never have a useful median. 0 means no limit.
+	// DurationThreshold is the limit while fewer tasks are done than Quantile requires, if the
+	// largest executor can run all tasks of the set at once. Such a small set may never have a
+	// useful median. 0 means no limit.
 	DurationThreshold time.Duration
 }
 
@@ -36,9 +35,9 @@ func (r Rules) WithDefaults() Rules {
 	return r
 }
 
-// Limit returns how long an attempt of a task set may run before a copy is launched, or
-// false if there is no limit yet. slots is how many tasks of the set the largest executor
-// runs at once; durations holds the durations of the set's successful attempts.
+// Limit returns how long an attempt of a task set may run before a speculative copy is launched,
+// or false if there is no limit yet. slots is how many tasks of the set the largest executor can
+// run at once. durations contains the run times of the set's successful attempts.
 func (r *Rules) Limit(tasks, done, slots int, durations *RunningMedian) (time.Duration, bool) {
 	switch {
 	case tasks > 1 && done >= max(int(math.Floor(r.Quantile*float64(tasks))), 1):
@@ -53,7 +52,7 @@ func (r *Rules) Limit(tasks, done, slots int, durations *RunningMedian) (time.Du
 
 // RunningMedian computes the median of the durations that are added to it.
 type RunningMedian struct {
-	// low is a heap of the lower half of the durations, negated; high is a heap of
+	// low is a heap of the negated values of the lower half of the durations; high is a heap of
 	// the upper half. low has as many elements as high, or one more.
 	low, high minHeap
 }
@@ -72,7 +71,8 @@ func (m *RunningMedian) Add(d time.Duration) {
 	}
 }
 
-// Value returns the median (of an even number, the mean of the middle two), 0 if empty.
+// Value returns the median; 0 if no duration was added. The median of an even number of
+// durations is the mean of the middle two.
 func (m *RunningMedian) Value() time.Duration {
 	switch {
 	case len(m.low) == 0:
