@@ -19,8 +19,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// TestJobsSucceedUnderDynamicAllocation runs jobs under a fake clock while the driver
-// requests executors as it needs them and the cluster takes executors away at random.
+// TestJobsSucceedUnderDynamicAllocation runs jobs under a fake clock with dynamic allocation,
+// while the cluster decommissions and ends executors at random.
 func TestJobsSucceedUnderDynamicAllocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, allocationChaos) })
 }
@@ -40,7 +40,7 @@ func allocationChaos(t *rapid.T) {
 	defer c.close()
 	large := profile.Profile{Memory: 4 * config.GiB, Cores: 4}
 
-	// some returns ids of live executors.
+	// some returns the ids of randomly chosen live executors.
 	some := func(t *rapid.T) []string {
 		synctest.Wait()
 		c.mu.Lock()

@@ -29,19 +29,19 @@ type delayedCluster struct {
 	lastRequest int
 	request     driver.Request
 	alive       map[string]*member
-	most        map[int]int // largest number of executors of each profile at one time
+	most        map[int]int // largest number of executors at the same time, by profile
 	running     sync.WaitGroup
 	ends        []error // errors with which executors ended
 	closed      bool    // no executor is started any more
-	takesAway   bool    // the cluster also takes away executors that the driver wants
+	takesAway   bool    // the cluster also ends executors that the driver has requested
 }
 
-// member is an executor of a cluster, from its request to its end.
+// member is an executor that the cluster has been requested to start and that has not ended.
 type member struct {
 	profile int
 	killed  bool
-	// announced is set when the executor's end was announced. From then on, count does not
-	// count the executor.
+	// announced is set when the cluster has announced that it will end the executor. count then
+	// does not include the executor.
 	announced bool
 	stop      context.CancelFunc
 }
@@ -75,7 +75,7 @@ func (c *delayedCluster) RequestExecutors(request driver.Request) {
 	c.fill()
 }
 
-// fill starts executors until there are as many as wanted.
+// fill starts executors until there are as many as the driver has requested.
 func (c *delayedCluster) fill() {
 	if c.closed {
 		return
@@ -88,7 +88,7 @@ func (c *delayedCluster) fill() {
 	}
 }
 
-// count returns the number of a profile's executors whose end was not announced.
+// count returns the number of executors of a profile that the cluster has not announced to end.
 func (c *delayedCluster) count(profile int) int {
 	count := 0
 	for _, m := range c.alive {
@@ -130,7 +130,7 @@ func (c *delayedCluster) KillExecutors(ids []string) {
 	for _, id := range ids {
 		m := c.alive[id]
 		if m == nil || m.announced {
-			continue // its end was announced already
+			continue // the cluster has already announced the end
 		}
 		require.False(c.t, m.killed, "executor %s is to be killed twice", id)
 		m.killed = true
@@ -138,15 +138,15 @@ func (c *delayedCluster) KillExecutors(ids []string) {
 		time.AfterFunc(time.Second, m.stop)
 	}
 	if c.takesAway {
-		return // fewer executors than wanted may be left, so the check below does not apply
+		return // fewer executors than requested may be left, so the check below does not apply
 	}
 	for _, demand := range c.request.Demands {
 		require.LessOrEqual(c.t, demand.Total, c.count(demand.Profile.ID), "the killed ones would be replaced")
 	}
 }
 
-// announce announces an executor's end, so that count does not count it, and stops the
-// executor a minute later.
+// announce announces the end of an executor, which count then excludes, and stops the executor a
+// minute later.
 func (c *delayedCluster) announce(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +166,7 @@ func (c *delayedCluster) executors(profile int) int {
 	return c.count(profile)
 }
 
-// clean checks that each ended executor was told to stop.
+// clean checks that the driver stopped every executor that has ended.
 func (c *delayedCluster) clean() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,8 +247,8 @@ func TestALostExecutorIsReplacedIfItIsNeeded(t *testing.T) {
 	})
 }
 
-// TestExecutorsThatHoldDataAreKept runs tasks that hold data, and checks how long dynamic
-// allocation keeps their executors.
+// TestExecutorsThatHoldDataAreKept runs tasks that call Task.Hold, and checks how long dynamic
+// allocation lets their executors run.
 func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout string
@@ -261,7 +261,7 @@ func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 					values["dynamicAllocation.cachedExecutorIdleTimeout"] = test.timeout
 				}
 				c := newCluster(t, values)
-				// Two of four tasks hold data, each on an executor of its own.
+				// Two of four tasks call Task.Hold, each on another executor.
 				job := naps(4, time.Minute)
 				job.Function = "nap and hold"
 				job.Tasks[0].Input, job.Tasks[1].Input = []byte("left"), []byte("right")

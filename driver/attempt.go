@@ -15,29 +15,31 @@ type attempt struct {
 	executor      *executor
 	index         int
 	number        int  // 0 for the task's first attempt
-	killed        bool // set when the executor was told to kill it
+	killed        bool // set when the driver has sent the executor a kill of the attempt
 	askedToCommit bool
 	launched      events.Micros
 	locality      uint8
 	speculative   bool
 	hasRow        bool // whether the attempt has a row in events; see events.Recorder.Launched
-	// awaitsBarrierSet is set if the attempt succeeded in a barrier set. Its result
-	// counts only when all tasks of the set have results.
+	// awaitsBarrierSet is true if the attempt succeeded in a barrier set, whose results are
+	// delivered only when all its tasks have results.
 	awaitsBarrierSet bool
-	lossReason       string // how its executor was lost; "" if it was not
+	lossReason       string // why its executor was lost; "" if the executor was not lost
 
-	stored   *storedResult      // the result, if its executor stores it; else nil
-	progress *wire.TaskProgress // the latest report of its counters and metrics; nil before the first report, and again when its result counts
-	result   *wire.TaskUpdate   // its last update, if it succeeded
-	failure  *wire.Failure      // why it failed; nil if it did not
+	stored   *storedResult      // the result, if the executor stores it until it is fetched; else nil
+	progress *wire.TaskProgress // latest reported counters and metrics; nil before the first report, and after the result is delivered
+	result   *wire.TaskUpdate   // the attempt's last update, if it succeeded
+	failure  *wire.Failure      // why it failed; nil if it has not failed
 }
 
-// isAtExecutor reports whether the executor runs the attempt or stores its result.
+// isAtExecutor reports whether the executor runs the attempt, has queued it or stores its
+// result.
 func (a *attempt) isAtExecutor() bool { return a.executor.attempts[a.id] != nil }
 
 func (a *attempt) isStored() bool { return a.stored != nil }
 
-// updateAttempt handles an attempt's end, or the arrival of a part of its result.
+// updateAttempt handles an update that reports an attempt's end or contains a part of its
+// result.
 func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	var outcome scheduler.Outcome
 	switch update.GetState() {
@@ -100,7 +102,7 @@ func coreTime(m *wire.Metrics) time.Duration {
 	return time.Duration(m.GetDecodeNanos() + m.GetRunNanos() + m.GetEncodeNanos())
 }
 
-// countEnd updates the counts of running attempts and stored results as an attempt ends.
+// countEnd updates the counts of running attempts and stored results when an attempt ends.
 func (a *attempt) countEnd() {
 	set := a.set
 	delete(set.attemptsWithProgress, a.id)
@@ -112,8 +114,8 @@ func (a *attempt) countEnd() {
 	set.fetches.remove(a)
 }
 
-// handleSchedulerEvents acts on the scheduler's events. If an event makes the driver end a
-// task set, for example because results are too large, later events of that set are ignored.
+// handleSchedulerEvents acts on the scheduler's events. If acting on an event ends a task set,
+// for example because its results are too large, later events of that set are ignored.
 func (l *loop) handleSchedulerEvents(events []scheduler.Event) {
 	for _, event := range events {
 		switch event := event.(type) {
@@ -167,8 +169,8 @@ func (l *loop) handleSchedulerEvents(events []scheduler.Event) {
 	}
 }
 
-// taskDone counts a task that is done and passes its result to the listener. If the
-// results of the set are too large, it ends the set instead.
+// taskDone counts a task as done and passes its result to the listener. If the set's results are
+// too large, it ends the set instead.
 func (l *loop) taskDone(a *attempt) {
 	set, update := a.set, a.result
 	result := Result{
@@ -194,8 +196,8 @@ func (l *loop) taskDone(a *attempt) {
 	set.listener.TaskDone(result)
 }
 
-// attemptFailed handles an attempt that has ended without a result that counts.
-// failures is how often the attempt's task has failed so far.
+// attemptFailed handles an attempt that has ended without a result, or whose result is
+// discarded. failures is how often the attempt's task has failed so far.
 func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
 	a := l.attempts[id]
 	if a == nil || a.set.ended {
@@ -217,7 +219,7 @@ func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
 	}
 }
 
-// reportFailure tells the listener that an attempt has ended without a result.
+// reportFailure reports to the listener that an attempt has ended without a result.
 func (a *attempt) reportFailure(failures int) {
 	failure := TaskFailure{
 		Index: a.set.spec.indexOf(a.index), AttemptNumber: a.number, ExecutorID: a.executor.id, Host: a.executor.host,
@@ -239,7 +241,7 @@ func (l *loop) countFailure(a *attempt) {
 		"executor", a.executor.id, "host", a.executor.host, "error", a.failure.GetMessage())
 }
 
-// answerCommit tells an attempt whether it may commit its output; a killed one may not.
+// answerCommit replies to an attempt's commit request. A killed attempt may not commit.
 func (l *loop) answerCommit(e *executor, attempt uint64) {
 	allowed := false
 	if a := e.attempt(attempt); a != nil && !a.killed && !a.set.ended {
@@ -252,7 +254,8 @@ func (l *loop) answerCommit(e *executor, attempt uint64) {
 	l.send.commitReply(e, attempt, allowed)
 }
 
-// endCommit tells the coordinator that an attempt has ended, if it asked to commit.
+// endCommit reports to the commit coordinator the end of an attempt that has requested to
+// commit.
 func (l *loop) endCommit(a *attempt, succeeded bool) {
 	if a.askedToCommit && !a.set.ended {
 		l.commits.AttemptEnded(a.set.id, a.index, uint64(a.id), succeeded)

@@ -11,21 +11,21 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// barrier is the state of a barrier set (tasks that run at the same time) since its
-// latest launch. If a task fails, the scheduler launches all tasks again.
+// barrier is the state of a barrier set since its latest launch. The tasks of a barrier set run
+// at the same time. If one fails, the scheduler launches all of them again.
 type barrier struct {
 	tasks          int
-	attempts       []scheduler.AttemptID // attempts of the tasks launched so far, in the order of the tasks
+	attempts       []scheduler.AttemptID // attempts launched so far, by task index
 	arrived        map[scheduler.AttemptID]struct{}
 	barriersPassed uint32 // number of barriers that all tasks have passed
-	brokenReason   string // why no further barrier can be passed; "" if one can
+	brokenReason   string // why no further barrier can be passed; "" if further barriers can be passed
 }
 
 func newBarrier(tasks int) *barrier {
 	return &barrier{tasks: tasks, arrived: map[scheduler.AttemptID]struct{}{}}
 }
 
-// launched adds a launched attempt, and reports whether all tasks are launched.
+// launched adds a launched attempt, and reports whether all tasks have been launched.
 func (b *barrier) launched(id scheduler.AttemptID) bool {
 	b.attempts = append(b.attempts, id)
 	return b.allLaunched()
@@ -33,9 +33,9 @@ func (b *barrier) launched(id scheduler.AttemptID) bool {
 
 func (b *barrier) allLaunched() bool { return len(b.attempts) == b.tasks }
 
-// arrive records that an attempt, which has passed the given number of barriers,
-// waits at the next barrier. It returns the attempts to release: all waiting attempts if
-// every task has arrived or if no further barrier can be passed, otherwise none.
+// arrive records that an attempt waits at a barrier after it has passed the given number of
+// barriers. It returns the attempts whose wait ends: all waiting attempts if every task has
+// arrived or if no further barrier can be passed, otherwise none.
 func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []scheduler.AttemptID {
 	if _, again := b.arrived[id]; again {
 		return nil
@@ -53,8 +53,8 @@ func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []sch
 	return b.release()
 }
 
-// succeeded records that a task has succeeded, after which no barrier can be passed. It
-// returns the waiting attempts, to be released with an error.
+// succeeded records that a task has succeeded. No further barrier can then be passed. It returns
+// the waiting attempts, whose waits must end with an error.
 func (b *barrier) succeeded(index int) []scheduler.AttemptID {
 	if b.brokenReason == "" {
 		b.brokenReason = fmt.Sprintf("task %d has ended after %d barriers: all tasks of the set must come to the same barriers", index, b.barriersPassed)
@@ -68,8 +68,8 @@ func (b *barrier) release() []scheduler.AttemptID {
 	return released
 }
 
-// launchedInBarrier records the launch of an attempt of a barrier set. When all
-// tasks are launched, it tells each task's executor where the other tasks run.
+// launchedInBarrier records the launch of an attempt of a barrier set. When all tasks have been
+// launched, it sends each task's executor the executors and hosts of all tasks.
 func (l *loop) launchedInBarrier(a *attempt) {
 	set := a.set
 	if set.barrier == nil || set.barrier.allLaunched() {
@@ -100,7 +100,8 @@ func (l *loop) releaseFromBarrier(b *barrier, released []scheduler.AttemptID) {
 	}
 }
 
-// discardBarrierResults discards the results of a barrier set that ends incomplete.
+// discardBarrierResults discards the results of a barrier set that ends before all tasks have
+// results.
 func (l *loop) discardBarrierResults(set *runningSet) {
 	if set.barrier == nil {
 		return
@@ -114,9 +115,9 @@ func (l *loop) discardBarrierResults(set *runningSet) {
 	set.barrier = nil
 }
 
-// endUnschedulableBarriers ends barrier sets that have more tasks than the executors can run
-// at once. It applies only if all executors run in this process, because their cores are
-// not known before they register; otherwise, submit has made this check.
+// endUnschedulableBarriers ends barrier sets that have more tasks than the executors can run at
+// once. It has an effect only if all executors run in this process: their cores are not known
+// before they register. For other executors, submit has made this check.
 func (l *loop) endUnschedulableBarriers() {
 	if !l.isLocal() {
 		return
@@ -128,8 +129,8 @@ func (l *loop) endUnschedulableBarriers() {
 	}
 }
 
-// whyBarrierNeverFits returns why the tasks of a barrier set can never all run at the
-// same time; "" if they can now, or may be able to with more executors.
+// whyBarrierNeverFits returns why the tasks of a barrier set can never all run at the same time.
+// It returns "" if they can, or if they may be able to when more executors have registered.
 func (l *loop) whyBarrierNeverFits(set *runningSet) string {
 	slots, executors := 0, 0
 	switch {

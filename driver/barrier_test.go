@@ -17,13 +17,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// epoch is the start of package synctest's clock.
+// epoch is the initial time of the fake clock of package synctest.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// late receives the error of a call that a task's goroutine makes after the task's end.
+// late receives the error of a call that a goroutine of a task makes after the task's end.
 var late = make(chan error, 1)
 
-// meetings counts the tasks that have arrived at each of the three barriers of "meet".
+// meetings counts the tasks that have arrived at each of the three barriers of the function
+// "meet".
 var meetings [3]atomic.Int64
 
 func init() {

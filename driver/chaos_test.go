@@ -19,13 +19,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// TestJobsSucceedWhileExecutorsFail runs jobs on executors that come and go at random,
-// under a fake clock.
+// TestJobsSucceedWhileExecutorsFail runs jobs under a fake clock, while executors register and
+// end at random.
 func TestJobsSucceedWhileExecutorsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, chaos) })
 }
 
-// noDeadline hides T.Deadline, which is a time of the real clock.
+// noDeadline hides T.Deadline, because that deadline is a time of the real clock.
 type noDeadline struct{ testing.TB }
 
 func chaos(t *rapid.T) {
@@ -35,7 +35,7 @@ func chaos(t *rapid.T) {
 			"executor.cores": "4", "scheduler.barrier.timeout": "1000h", "speculation.quantile": "0.5",
 			"speculation":    fmt.Sprint(rapid.Bool().Draw(t, "speculation")),
 			"scheduler.mode": rapid.SampledFrom([]string{"FIFO", "FAIR"}).Draw(t, "mode"),
-			// The size decides whether executors store results until they are fetched.
+			// If the size is 0, executors store all results until the driver fetches them.
 			"task.maxDirectResultSize": rapid.SampledFrom([]string{"1m", "0"}).Draw(t, "direct"),
 		}),
 		Pools:  []pool.Pool{{Name: "one", Weight: 2}, {Name: "two", MinShare: 3, Mode: pool.FAIR}},
@@ -93,7 +93,7 @@ func chaos(t *rapid.T) {
 		"submit short ones": func(t *rapid.T) {
 			submit("short square", rapid.IntRange(500, 3000).Draw(t, "tasks"), rapid.IntRange(1, 2).Draw(t, "cpus"),
 				rapid.Bool().Draw(t, "preferring"), rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "pool"))
-			time.Sleep(time.Millisecond) // until executors have queued some tasks
+			time.Sleep(time.Millisecond) // until some tasks are queued at executors
 		},
 		"gather": func(t *rapid.T) {
 			if managed { // otherwise, the driver fails a barrier set that the present executors cannot run
@@ -137,7 +137,7 @@ func chaos(t *rapid.T) {
 		},
 	})
 
-	join(4, "a1") // with this executor, every job can end
+	join(4, "a1") // with this executor, every job can be completed
 	jobs.Wait()
 	totals := d.Status().Totals
 	require.NoError(t, d.Stop(context.Background()))
@@ -149,8 +149,8 @@ func chaos(t *rapid.T) {
 	requireRecorded(t, totals, options.Events.Snapshot())
 }
 
-// requireRecorded checks that the events of jobs that have all succeeded are as the
-// driver's status says, and that each attempt that began has ended.
+// requireRecorded checks that the recorded events of jobs that have all succeeded agree with the
+// driver's status, and that each attempt that began has ended.
 func requireRecorded(t require.TestingT, totals driver.Totals, s *events.Snapshot) {
 	require.Equal(t, totals.Jobs, s.Totals.Jobs)
 	require.Zero(t, s.Totals.JobsRunning)

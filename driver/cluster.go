@@ -8,37 +8,37 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// ClusterManager starts and kills executors for a driver. It reports their ends by
-// calling Driver.ExecutorLost and Driver.Decommission. The driver's event loop
-// calls its methods, which must not block and must not call the driver.
+// ClusterManager starts and kills executors for a driver. It calls Driver.ExecutorLost when an
+// executor has ended, and Driver.Decommission when executors will end. The driver's event loop
+// calls the methods of a ClusterManager. So they must not block and must not call the driver.
 type ClusterManager interface {
-	// RequestExecutors replaces the driver's previous request for executors.
+	// RequestExecutors requests executors. A request replaces the driver's previous request.
 	RequestExecutors(Request)
-	// KillExecutors kills executors. The manager starts other executors if fewer
-	// than in the latest request are left.
+	// KillExecutors kills executors. The manager starts replacements for them if fewer executors
+	// are left than the latest request demands.
 	KillExecutors(ids []string)
-	// ExecutorRegistered reports that an executor has registered.
+	// ExecutorRegistered is called when an executor has registered with the driver.
 	ExecutorRegistered(id string)
 }
 
-// Request says which executors a driver wants.
+// Request describes which executors a driver requests.
 type Request struct {
-	// Demands has an element for each resource profile that the driver knows, ordered by
-	// profile id. Its Total is 0 if no executors of the profile are wanted.
+	// Demands has an element for each resource profile, ordered by profile id. Its Total is 0 if
+	// no executors of the profile are requested.
 	Demands []Demand
 	// ExcludedNodes are the hosts, sorted, on which no executor may be started.
 	ExcludedNodes []string
 }
 
-// Demand is how many executors of a profile are wanted, and which hosts tasks prefer.
+// Demand is how many executors of a profile are requested, and which hosts tasks prefer.
 type Demand struct {
 	Profile profile.Profile
-	// Total is how many executors are wanted, including those already running.
+	// Total is the number of requested executors, including those that are already running.
 	Total int
 	// HostTasks has, for each host, the number of waiting tasks that prefer the
 	// host. A task that prefers several hosts counts for each of them.
 	HostTasks map[string]int
-	// LocalityAwareTasks is how many waiting tasks have a preferred host or executor.
+	// LocalityAwareTasks is the number of waiting tasks that prefer a host or an executor.
 	LocalityAwareTasks int
 }
 
@@ -47,7 +47,7 @@ func (d Demand) equal(other Demand) bool {
 		maps.Equal(d.HostTasks, other.HostTasks)
 }
 
-// Total returns how many executors of all profiles are wanted.
+// Total returns the number of requested executors of all profiles.
 func (r Request) Total() int {
 	total := 0
 	for _, demand := range r.Demands {
@@ -56,45 +56,46 @@ func (r Request) Total() int {
 	return total
 }
 
-// Loss says why an executor was lost.
+// Loss describes why an executor was lost.
 type Loss struct {
 	Reason string
-	// CountsAsFailure is set if tasks on the executor may have caused the loss. The loss
-	// then counts as a failure of each task that was running there. It is not set if the
-	// cluster took the executor away.
+	// CountsAsFailure is set if tasks on the executor may have caused the loss. The loss then
+	// counts as a failure of each task that was running on the executor. It is not set if the
+	// cluster ended the executor, for example by preemption.
 	CountsAsFailure bool
 }
 
-// DecommissionNotice says why and when executors will be taken away.
+// DecommissionNotice announces that the cluster will end executors.
 type DecommissionNotice struct {
 	// Reason is text for people, such as "its node is being decommissioned".
 	Reason string
-	// Deadline is when the executors are taken away; the zero time means unknown.
+	// Deadline is when the cluster ends the executors; the zero time means unknown.
 	Deadline time.Time
-	// NodeLeaves is set if the executors' node leaves the cluster, with all that it stores.
+	// NodeLeaves is set if the executors' node leaves the cluster, so that the data on its disks
+	// is lost.
 	NodeLeaves bool
 }
 
 // requestInterval is the minimum time between two requests to the cluster manager.
 const requestInterval = 100 * time.Millisecond
 
-// executorRequester sends requests to the cluster manager, and decides when. Without a
-// manager, it does nothing.
+// executorRequester sends requests to the cluster manager, at most one per requestInterval.
+// Without a manager, it does nothing.
 type executorRequester struct {
 	manager        ClusterManager // nil if there is none
-	mayHaveChanged bool           // set if the wanted executors may differ from the last request
+	mayHaveChanged bool           // set if the next request may differ from the last one
 	requested      bool
 	lastRequest    Request
 	requestedAt    time.Time // when the last request was sent
 }
 
-// setManager sets the manager. The next request is sent to it at once.
+// setManager sets the manager and makes a request due at once.
 func (c *executorRequester) setManager(manager ClusterManager) {
 	*c = executorRequester{manager: manager, mayHaveChanged: true}
 }
 
-// nextRequest reports whether a request is due. If not, next is when one will be
-// due; the zero time means never, because nothing has changed.
+// nextRequest reports whether a request is due. If none is due, next is the time at which one
+// will be due; the zero time means never, because nothing has changed.
 func (c *executorRequester) nextRequest(now time.Time) (due bool, next time.Time) {
 	if c.manager == nil || !c.mayHaveChanged {
 		return false, time.Time{}
@@ -105,7 +106,7 @@ func (c *executorRequester) nextRequest(now time.Time) (due bool, next time.Time
 	return true, time.Time{}
 }
 
-// request sends a request if it differs from the last request sent.
+// request sends a request unless it is equal to the last request.
 func (c *executorRequester) request(request Request, now time.Time) {
 	c.mayHaveChanged = false
 	if c.manager == nil || c.requested && slices.EqualFunc(request.Demands, c.lastRequest.Demands, Demand.equal) &&
@@ -128,8 +129,8 @@ func (c *executorRequester) executorRegistered(id string) {
 	}
 }
 
-// updateRequest sends a request if one is due. Otherwise, it returns when a request will be
-// due; the zero time means never.
+// updateRequest sends a request if one is due. Otherwise, it returns the time at which a request
+// will be due; the zero time means never.
 func (l *loop) updateRequest() (next time.Time) {
 	due, next := l.requester.nextRequest(l.now)
 	if due {
@@ -152,5 +153,5 @@ func (l *loop) requestExecutors() {
 	l.requester.request(request, l.now)
 }
 
-// isLocal reports whether only executors in this process run tasks.
+// isLocal reports whether all executors run in this process.
 func (l *loop) isLocal() bool { return l.d.options.Identity == nil && l.requester.manager == nil }

@@ -7,9 +7,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// SetCredentials gives all executors delegation tokens of file systems, encoded as a
-// credentials file of Hadoop. They replace the tokens of earlier calls. Executors that
-// register later also get them.
+// SetCredentials sends delegation tokens, encoded as a credentials file of Hadoop, to all
+// executors, also to executors that register later. The tokens replace those of earlier calls.
 func (d *Driver) SetCredentials(content []byte) {
 	d.do(func(l *loop) { l.setCredentials(content) })
 }
@@ -28,11 +27,11 @@ func (l *loop) setCredentials(content []byte) {
 	}
 }
 
-// acknowledgeCredentials records that an executor has the delegation tokens of a version,
-// and logs when all executors have the newest version.
+// acknowledgeCredentials records that an executor has received a version of the delegation
+// tokens. When all executors have the newest version, it logs this.
 func (l *loop) acknowledgeCredentials(e *executor, version uint64) {
 	e.credentialsVersion = version
-	for _, other := range l.executors { // in random order, so the loop usually ends early while many lack the tokens
+	for _, other := range l.executors { // in random order, so the loop usually ends early while many executors lack the tokens
 		if !l.hasCredentials(other) {
 			return
 		}

@@ -23,7 +23,7 @@ func TestCredentialsReachExecutorsOfEveryAge(t *testing.T) {
 		return strings.Contains(log.String(), "all executors have the newest delegation tokens")
 	})
 
-	// The second executor gets the tokens when it registers, and does not acknowledge them.
+	// The second executor is sent the tokens when it registers, and does not acknowledge them.
 	second := attachPuppet(t, d)
 	second.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "2", Host: "h2", Cores: 1, Version: wire.Version}})
 	message := second.recv()

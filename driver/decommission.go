@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// stopTimeout is how long an executor that was told to stop may take before the
-// cluster manager is asked to kill it.
+// stopTimeout is how long an executor may take to stop. Then the driver requests that the
+// cluster manager kills it.
 const stopTimeout = 10 * time.Second
 
-// Decommission announces that executors will be taken away. They get no new tasks and are
-// told to stop when they run none and no [ExecutorListener] moves their data. Executors
-// that have not stopped at the notice's deadline are killed; their tasks run again
-// elsewhere, which counts as no failure. An unregistered executor is decommissioned when
-// it registers. Of two notices for an executor, the one with the earlier deadline applies.
+// Decommission announces that the cluster will end executors. No new tasks are launched on them.
+// The driver stops each executor when it runs no tasks and no [ExecutorListener] moves its data.
+// Executors that have not stopped at the notice's deadline are killed. Their tasks are retried
+// on other executors without counting a failure. The notice for an executor that is not
+// registered applies when it registers. Of two notices for an executor, the one with the earlier
+// deadline applies.
 func (d *Driver) Decommission(ids []string, notice DecommissionNotice) {
 	ids = slices.Clone(ids)
 	d.do(func(l *loop) { l.decommission(ids, notice) })
 }
 
 // Replace decommissions an executor for the given reason. When the executor has stopped, the
-// cluster manager starts another. An executor that is not registered is ignored.
+// cluster manager starts another one. Replace does nothing if the executor is not registered.
 func (d *Driver) Replace(id, reason string) {
 	d.do(func(l *loop) {
 		if e := l.executors[id]; e != nil {
@@ -32,28 +33,28 @@ func (d *Driver) Replace(id, reason string) {
 // decommission is the state of an executor that is being decommissioned.
 type decommission struct {
 	DecommissionNotice
-	withoutClusterManager bool      // the executor or the driver decided to decommission, without a notice of the cluster manager
-	stopped               bool      // set when the executor was told to stop
-	killAt                time.Time // when the executor is killed; the zero time means never
+	withoutClusterManager bool      // the executor or the driver started the decommission, not a notice of the cluster manager
+	stopped               bool      // set when the driver has sent the executor Stop
+	killAt                time.Time // when the executor is to be killed; the zero time means never
 
 	handovers     map[ExecutorListener]struct{} // listeners that move the executor's data
-	announcedIdle bool                          // whether the executor ran no tasks when the listeners were last asked
+	announcedIdle bool                          // whether the executor ran no tasks when ExecutorDecommissioned was last called
 }
 
-// decommissions has the executors that are being decommissioned, and the notices for
+// decommissions contains the executors that are being decommissioned, and the notices for
 // executors that have not registered.
 type decommissions struct {
 	executors    map[*executor]struct{}
-	unregistered map[string]DecommissionNotice // notices for executors that have not registered, by executor id
-	nextDeadline time.Time                     // no deadline is earlier; the zero time means no deadline
+	unregistered map[string]DecommissionNotice // by executor id
+	nextDeadline time.Time                     // lower bound of all deadlines; the zero time means that there is no deadline
 }
 
 func newDecommissions() decommissions {
 	return decommissions{executors: map[*executor]struct{}{}, unregistered: map[string]DecommissionNotice{}}
 }
 
-// storeNotice stores a notice for an unregistered executor. If there is a notice already,
-// the one with the earlier deadline is kept.
+// storeNotice stores a notice for an unregistered executor. Of two notices for an executor, it
+// stores the one with the earlier deadline.
 func (d *decommissions) storeNotice(id string, notice DecommissionNotice) {
 	if known, ok := d.unregistered[id]; ok && !earlierDeadline(notice.Deadline, known.Deadline) {
 		return
@@ -69,10 +70,10 @@ func (d *decommissions) takeNotice(id string) (DecommissionNotice, bool) {
 	return notice, ok
 }
 
-// begin records a notice for a registered executor, unless an earlier notice has a deadline
-// that is as early. own becomes decommission.withoutClusterManager. first is set for the
-// executor's first notice. changed is set if the notice was recorded and must be sent to the
-// executor.
+// begin records a notice for a registered executor. A notice has no effect if the recorded
+// notice has the same or an earlier deadline. own becomes decommission.withoutClusterManager.
+// first reports whether this is the executor's first notice. changed reports whether the notice
+// was recorded and must be sent to the executor.
 func (d *decommissions) begin(e *executor, notice DecommissionNotice, own bool) (first, changed bool) {
 	first = e.decommission == nil
 	switch {
@@ -87,7 +88,7 @@ func (d *decommissions) begin(e *executor, notice DecommissionNotice, own bool) 
 	return first, true
 }
 
-// stop records that an executor was told to stop.
+// stop records that the driver sends the executor Stop.
 func (d *decommissions) stop(e *executor, now time.Time) {
 	e.decommission.stopped = true
 	d.killBy(e, now.Add(stopTimeout))
@@ -98,23 +99,23 @@ func (d *decommissions) killBy(e *executor, due time.Time) {
 	d.nextDeadline = earliest(d.nextDeadline, e.decommission.killAt)
 }
 
-// keepNotice stores the notice of a lost executor, in case the executor registers again.
+// keepNotice stores the notice of an executor that was lost but may register again.
 func (d *decommissions) keepNotice(e *executor) {
 	if e.instance == 0 {
 		return
 	}
 	notice := e.decommission.DecommissionNotice
 	if e.decommission.stopped {
-		notice.Deadline = time.Time{} // the executor has probably stopped, so it need not be killed then
+		notice.Deadline = time.Time{} // the executor has probably stopped, so it need not be killed at the deadline
 	}
 	d.storeNotice(e.id, notice)
 }
 
 func (d *decommissions) remove(e *executor) { delete(d.executors, e) }
 
-// expired returns the registered executors that are due to be killed. It also removes the
-// notices for unregistered executors whose deadlines have passed, and returns the ids of
-// these executors.
+// expired returns the registered executors whose time killAt has passed. It also removes the
+// notices for unregistered executors whose deadlines have passed, and returns the ids of these
+// executors.
 func (d *decommissions) expired(now time.Time) (executors []*executor, unregistered []string) {
 	if d.nextDeadline.IsZero() || now.Before(d.nextDeadline) {
 		return nil, nil
@@ -138,7 +139,8 @@ func (d *decommissions) expired(now time.Time) (executors []*executor, unregiste
 	return executors, unregistered
 }
 
-// earlierDeadline reports whether deadline a is before b. The zero time means no deadline.
+// earlierDeadline reports whether deadline a is before deadline b. The zero time means no
+// deadline.
 func earlierDeadline(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
 
 func (l *loop) decommission(ids []string, notice DecommissionNotice) {
@@ -154,9 +156,9 @@ func (l *loop) decommission(ids []string, notice DecommissionNotice) {
 	}
 }
 
-// startDecommission makes an executor get no more tasks, sends it the notice, and asks the
-// listeners whether they move its data. If the executor runs no tasks and no listener moves
-// data, startDecommission tells it to stop.
+// startDecommission decommissions an executor: it launches no more tasks on the executor, sends
+// it the notice, and calls ExecutorDecommissioned of the listeners. If the executor runs no
+// tasks and no listener moves its data, it stops the executor.
 func (l *loop) startDecommission(e *executor, notice DecommissionNotice, own bool) {
 	first, changed := l.decommissions.begin(e, notice, own)
 	if !changed {
@@ -184,15 +186,16 @@ func (l *loop) startDecommission(e *executor, notice DecommissionNotice, own boo
 	}
 }
 
-// decommissionWithoutClusterManager decommissions an executor without the cluster manager's notice.
+// decommissionWithoutClusterManager decommissions an executor without a notice of the cluster
+// manager.
 func (l *loop) decommissionWithoutClusterManager(e *executor, reason string) {
 	if e.decommission == nil && !l.stopping {
 		l.startDecommission(e, DecommissionNotice{Reason: reason}, true)
 	}
 }
 
-// stopIdle tells a decommissioned executor without tasks to stop, unless its data is
-// being moved.
+// stopIdle stops a decommissioned executor that runs no tasks, unless a listener still moves its
+// data.
 func (l *loop) stopIdle(e *executor) {
 	if e.decommission.stopped || l.executors[e.id] != e || l.awaitsHandover(e) {
 		return
@@ -200,8 +203,8 @@ func (l *loop) stopIdle(e *executor) {
 	l.decommissions.stop(e, l.now)
 	l.send.stop(e, e.decommission.Reason)
 	if e.decommission.withoutClusterManager {
-		// Because of this request, the cluster manager replaces the executor and does not
-		// count its end as a failure.
+		// After this call, the cluster manager replaces the executor and does not count its end
+		// as a failure.
 		l.requester.kill([]string{e.id})
 	}
 }

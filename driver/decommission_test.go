@@ -22,7 +22,7 @@ func naps(tasks int, each time.Duration) driver.TaskSet {
 	return job
 }
 
-// begin runs a job in the background and returns its error on a channel.
+// begin runs a job in another goroutine, and returns a channel for the job's error.
 func begin(ctx context.Context, d *driver.Driver, job driver.TaskSet) <-chan error {
 	done := make(chan error, 1)
 	go func() { _, err := outcome(ctx, d, job); done <- err }()
@@ -87,7 +87,7 @@ func TestTasksThatRunAtTheDeadlineRunAgainElsewhere(t *testing.T) {
 		notice := slow.recv().GetDecommission()
 		require.Equal(t, "is about to be preempted", notice.GetReason())
 		require.Equal(t, time.Now().Add(time.Hour).UnixMilli(), notice.GetDeadlineMillis())
-		// The earlier deadline applies, in whatever order the deadlines are announced.
+		// The earlier deadline applies, whichever notice is first.
 		d.Decommission([]string{"1"}, driver.DecommissionNotice{Reason: "is preempted", Deadline: time.Now().Add(15 * time.Second)})
 		require.Equal(t, "is preempted", slow.recv().GetDecommission().GetReason())
 		d.Decommission([]string{"1"}, driver.DecommissionNotice{Reason: "its node goes some day"})
@@ -98,7 +98,7 @@ func TestTasksThatRunAtTheDeadlineRunAgainElsewhere(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"1"}, m.asksToKill())
 		require.EqualError(t, <-slow.err, "executor 1 was given up with its tasks: is preempted")
-		// The loss does not count, whatever the manager reports.
+		// The loss does not count as a failure, whatever the manager reports.
 		d.ExecutorLost("1", driver.Loss{Reason: "was killed", CountsAsFailure: true})
 
 		attach(t, d, executorbackend.Options{ID: "2"})

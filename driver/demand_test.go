@@ -33,7 +33,7 @@ func TestDemand(t *testing.T) {
 			go func() { _, _ = outcome(ctx, d, job); ended <- struct{}{} }()
 		}
 		time.Sleep(time.Second)
-		// One further request has both jobs.
+		// The two jobs cause only one further request.
 		require.Len(t, m.asked(), 2)
 		require.Equal(t, driver.Demand{Profile: profile.Default(config.Default()), Total: 3,
 			HostTasks: map[string]int{"a": 2, "b": 6, "c": 2}, LocalityAwareTasks: 6}, demands(m)[1])
@@ -53,7 +53,7 @@ func TestDemand(t *testing.T) {
 			require.GreaterOrEqual(t, m.at[i].Sub(m.at[i-1]), 100*time.Millisecond)
 		}
 
-		// A change without effect sends no request.
+		// A change that does not change the request sends no request.
 		for range 50 {
 			_, err := outcome(t.Context(), d, squares(2))
 			require.NoError(t, err)

@@ -1,12 +1,12 @@
-// Package driver is the driver's endpoint for executors: it knows which executors are
-// registered, sends them the tasks that package scheduler assigns, and gives the results
-// to the caller. It does not start executors: it asks a [ClusterManager] for them.
+// Package driver implements the driver's side of executors: executors register with it, it sends
+// them the tasks that package scheduler assigns, and it passes the results to the caller. It
+// does not start executors: it requests them from a [ClusterManager].
 //
 // A [Driver] runs task sets: [Driver.Run] yields results, and [Driver.Submit] calls a
-// [Listener]. Its state is in one struct, loop, which one goroutine, the event loop,
-// owns. Each executor is connected by a stream, whose goroutines pass its messages to the
-// event loop and send the messages that the event loop puts into the executor's mailbox.
-// So a slow executor does not delay others. Callers must call [Driver.Stop].
+// [Listener]. The driver's state is the struct loop, which only one goroutine, the event loop,
+// uses. Each executor has a gRPC stream with two goroutines: one passes the executor's messages
+// to the event loop, the other sends the messages that the event loop puts into the executor's
+// mailbox. So a slow executor does not delay others. Callers must call [Driver.Stop].
 package driver
 
 import (
@@ -39,29 +39,28 @@ const stopWait = 5 * time.Second
 // Options describe a driver.
 type Options struct {
 	ApplicationID string
-	User          string            // the user as whom tasks access HDFS
-	Config        *config.Config    // settings of the driver, which executors get when they bootstrap; nil means the defaults
-	Hadoop        map[string]string // properties of Hadoop, which executors get when they bootstrap
+	User          string            // the user that tasks access HDFS as
+	Config        *config.Config    // settings of the driver, which it sends to executors; nil means the defaults
+	Hadoop        map[string]string // Hadoop's configuration properties, which the driver sends to executors
 
-	// Identity authenticates executors that connect over the network. If it is nil,
-	// the driver does not listen, and all executors run in the driver's process;
-	// see AttachLocal.
+	// Identity authenticates executors that connect over the network. If it is nil, the driver
+	// opens no port, and all executors run in the driver's process; see AttachLocal.
 	Identity *identity.Identity
 	// BindAddress is the host:port to listen on; port 0 means any free port.
 	BindAddress string
-	// Services registers other gRPC services on the driver's port, besides the service
-	// of executors. The driver calls Services once, before it serves the port. May be nil.
+	// Services registers further gRPC services on the driver's port, in addition to the service
+	// for executors. The driver calls it once, before it serves the port. May be nil.
 	Services func(d *Driver, server grpc.ServiceRegistrar)
 
 	// Manager is the cluster manager from which the driver requests executors. If
 	// it is nil, no executors are requested until SetManager is called.
 	Manager ClusterManager
-	// RackOf returns the rack of a host, "" if unknown. If nil, no rack is known.
+	// RackOf returns the rack of a host; "" if the rack is unknown. If nil, no rack is known.
 	RackOf func(host string) string
 	// Pools are the configured scheduling pools, for scheduler.mode=FAIR.
 	Pools []pool.Pool
 
-	// Events records what happens to executors, jobs and tasks. May be nil.
+	// Events records the events of executors, jobs and tasks. May be nil.
 	Events *events.Recorder
 	Logger *slog.Logger // nil logs nothing
 }
@@ -73,7 +72,7 @@ type Driver struct {
 	server   *grpc.Server
 
 	inbox chan event
-	ended chan struct{} // closed when the event loop has ended
+	ended chan struct{} // closed when the event loop has returned
 	stop  sync.Once
 
 	streams struct {
@@ -84,12 +83,12 @@ type Driver struct {
 	}
 	serving sync.WaitGroup
 
-	progress atomic.Uint32 // what Progress returns, as the bits of a float32
-	lastID   atomic.Uint64 // the latest id of a job, stage or task set
+	progress atomic.Uint32 // return value of Progress, as the bits of a float32
+	lastID   atomic.Uint64 // the latest id that was assigned to a job, stage or task set
 }
 
-// New starts a driver. It listens for executors if options.Identity is set. It
-// fails if the pools are invalid or if it cannot listen.
+// New starts a driver. If options.Identity is set, the driver listens for executors. New fails
+// if the pools are invalid or if the driver cannot listen.
 func New(options Options) (*Driver, error) {
 	if options.Config == nil {
 		options.Config = config.Default()
@@ -134,8 +133,8 @@ func (d *Driver) SetManager(manager ClusterManager) {
 	d.do(func(l *loop) { l.requester.setManager(manager) })
 }
 
-// ExecutorLost reports that an executor, registered or not, has ended or is unreachable.
-// The tasks that ran on the executor run again elsewhere.
+// ExecutorLost reports that an executor, registered or not, has ended or is unreachable. The
+// tasks that ran on the executor are retried on other executors.
 func (d *Driver) ExecutorLost(id string, loss Loss) {
 	d.do(func(l *loop) { l.executorLost(id, loss) })
 }
@@ -147,9 +146,10 @@ func (d *Driver) Status() Status {
 	return status
 }
 
-// Stop ends every task set with ErrStopped, tells every executor to stop, and waits
-// until all have stopped, 5 s have passed or ctx ends. Then it waits for all
-// goroutines of the driver to end. The error names executors that had not stopped.
+// Stop ends every task set with ErrStopped and stops every executor. It waits until all
+// executors have stopped, but at most 5 s and at most until ctx ends. Then it waits until all
+// goroutines of the driver have ended. The returned error names the executors that had not
+// stopped.
 func (d *Driver) Stop(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, stopWait)
 	defer cancel()
@@ -181,7 +181,7 @@ func (d *Driver) Stop(ctx context.Context) error {
 	return err
 }
 
-// abbreviatedList joins ids with commas: at most ten, then the number of ids left out.
+// abbreviatedList joins at most ten ids with commas, and appends the number of ids left out.
 func abbreviatedList(ids []string) string {
 	const most = 10
 	if len(ids) <= most {
@@ -190,7 +190,8 @@ func abbreviatedList(ids []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
-// ask makes a call on the event loop. ok is false if the loop ended without making it.
+// ask runs a function in the event loop and returns the function's result. ok is false if the
+// loop ended first.
 func ask[T any](d *Driver, call func(*loop) T) (answer T, ok bool) {
 	answers := make(chan T, 1)
 	if !d.do(func(l *loop) { answers <- call(l) }) {
@@ -202,14 +203,15 @@ func ask[T any](d *Driver, call func(*loop) T) (answer T, ok bool) {
 	case <-d.ended:
 	}
 	select {
-	case answer = <-answers: // the loop made the call just before it ended
+	case answer = <-answers: // the loop ran the call just before it ended
 		return answer, true
 	default:
 		return answer, false
 	}
 }
 
-// do queues a call for the event loop. It returns false if the loop has ended.
+// do adds a function to the event loop's inbox, to be called by the loop. It returns false if
+// the loop has ended.
 func (d *Driver) do(call func(*loop)) bool { return d.post(event{call: call}) }
 
 func (d *Driver) post(e event) bool {
@@ -219,7 +221,7 @@ func (d *Driver) post(e event) bool {
 	default:
 	}
 	select {
-	case d.inbox <- e: // cheaper than a select over two channels
+	case d.inbox <- e: // faster than a select over two channels
 		return true
 	default:
 	}

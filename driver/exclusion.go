@@ -10,11 +10,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// ErrUnschedulable is the error of a task set with tasks that cannot run on any executor.
+// ErrUnschedulable is the error of a task set with a task that no executor can run.
 var ErrUnschedulable = errors.New("its tasks can run nowhere")
 
-// ExclusionStatus describes an executor, or a whole node, that gets no tasks for
-// some time because too many tasks failed there.
+// ExclusionStatus describes an executor or a node on which no tasks are launched for some time,
+// because too many tasks failed there.
 type ExclusionStatus struct {
 	ExecutorID string    `json:"executorId,omitempty"` // "" for a node
 	Host       string    `json:"host"`
@@ -45,8 +45,9 @@ func (x exclusions) status() []ExclusionStatus {
 	})
 }
 
-// exclude records and logs an exclusion. If the exclusion is for all task sets, the status
-// shows it, and the next request to the cluster manager names the excluded nodes.
+// exclude records and logs an exclusion. An exclusion for all task sets also appears in the
+// status. If a node is excluded for all task sets, the next request to the cluster manager
+// contains the node.
 func (l *loop) exclude(event scheduler.Excluded) {
 	l.record.excluded(event, l.now)
 	attributes := []any{"host", event.Host, "failures", event.Failures}

@@ -23,28 +23,28 @@ import (
 // executor is a registered executor.
 type executor struct {
 	id                 string
-	registrationNumber uint32 // identifies the executor in events: 1 for the first that registered, and so on
-	instance           uint64 // number that identifies its process; 0 if it cannot register again
+	registrationNumber uint32 // identifies the executor in events; counts registrations from 1
+	instance           uint64 // random number that identifies the executor's process; 0 if the executor cannot register again
 	host               string
-	dataAddress        string // host:port of its data port; "" without one
+	dataAddress        string // host:port of its data port; "" if it has none
 	cores              int
 	logURLs            map[string]string
 	stream             *executorStream
 	outgoing           outgoing
-	attempts           map[scheduler.AttemptID]*attempt // attempts that it runs or has queued, and those whose results it stores
+	attempts           map[scheduler.AttemptID]*attempt // attempts that the executor runs or has queued, and attempts whose results it stores
 	registered         time.Time
 	lastHeard          time.Time
-	residentBytes      uint64 // memory of its process in RAM, in bytes
-	storedResults      int    // number of results that it stores until the driver fetches them
+	residentBytes      uint64 // resident memory of the executor's process, in bytes
+	storedResults      int    // number of results that the executor stores until the driver fetches them
 	succeededAttempts  int    // number of attempts that succeeded
 	failedAttempts     int    // number of attempts that failed
-	heapProfiled       bool   // a heap profile is among its logs
+	heapProfiled       bool   // one of the executor's log files is a heap profile
 	decommission       *decommission
 	profile            *resourceProfile
-	allocationEntry    *allocation.Executor // its entry in the pool of dynamic allocation; nil if dynamic allocation is off
+	allocationEntry    *allocation.Executor // the executor in the pool of dynamic allocation; nil if dynamic allocation is off
 	idleSince          time.Time
 	held               heldKeys
-	credentialsVersion uint64 // version of the delegation tokens that it has acknowledged
+	credentialsVersion uint64 // version of the delegation tokens that the executor has acknowledged
 }
 
 // register accepts or refuses an executor's registration.
@@ -55,7 +55,7 @@ func (l *loop) register(from *executorStream, message *wire.ExecutorMessage) {
 	again := before != nil && from.executor == nil && before.instance != 0 && before.instance == r.GetInstance()
 	refusal := l.whyRefused(from, r, again)
 	if refusal == "" && again {
-		// The executor reconnects: it noticed that its stream broke before the driver did.
+		// The executor reconnects before the driver has detected that its previous stream broke.
 		if before.decommission != nil {
 			l.decommissions.keepNotice(before)
 		}
@@ -98,7 +98,7 @@ func (l *loop) register(from *executorStream, message *wire.ExecutorMessage) {
 	}
 	l.receiveHolds(e, message)
 	if before != nil {
-		// The executor still has data that was released while it was disconnected.
+		// The executor still has the data of keys that were released while it was disconnected.
 		for key := range before.held.releasing {
 			l.release(e, key)
 		}
@@ -116,8 +116,8 @@ func (l *loop) register(from *executorStream, message *wire.ExecutorMessage) {
 	}
 }
 
-// whyRefused returns why a registration is refused; "" if it is accepted. again is set
-// if the executor is registered already and reconnects.
+// whyRefused returns why a registration is refused; "" if it is accepted. again is true if the
+// executor reconnects before the end of its previous stream was detected.
 func (l *loop) whyRefused(from *executorStream, r *wire.Register, again bool) string {
 	registered := l.executors[r.GetExecutorId()]
 	switch {
@@ -167,7 +167,7 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 		l.arriveAtBarrier(e, arrival)
 	}
 	for _, update := range message.GetUpdates() {
-		// Ignore updates of attempts that were given up before or have ended.
+		// Ignore updates of attempts that have ended or were cancelled before.
 		if a := e.attempt(update.GetAttempt()); a != nil {
 			l.updateAttempt(a, update)
 		}
@@ -179,12 +179,12 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 			continue
 		}
 		update := &l.reusedSuccess
-		if a.set.spec.Barrier { // the update is kept until all tasks of the set have succeeded
+		if a.set.spec.Barrier { // the update is stored until all tasks of the set have succeeded
 			update = proto.CloneOf(update)
 		}
 		l.updateAttempt(a, update)
 	}
-	l.reusedSuccess.Result = nil // the listener owns the bytes
+	l.reusedSuccess.Result = nil // the listener now owns the bytes of the result
 	if err := successes.Err(); err != nil && e.stream.executor == e {
 		l.removeLost(e, Loss{Reason: fmt.Sprintf("sent what cannot be read (%v)", err), CountsAsFailure: true})
 	}
@@ -196,12 +196,12 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 	}
 }
 
-// attempt returns the attempt with an id if the executor runs it, has it queued or stores
+// attempt returns the attempt with the given id if the executor runs it, has it queued or stores
 // its result, else nil.
 func (e *executor) attempt(id uint64) *attempt { return e.attempts[scheduler.AttemptID(id)] }
 
-// streamEnded handles the end of an executor's stream. Both goroutines of the
-// stream report it; the second report has no effect.
+// streamEnded handles the end of an executor's stream. Both goroutines of the stream call it;
+// the second call has no effect.
 func (l *loop) streamEnded(from *executorStream, reason error) {
 	from.mailbox.close(nil)
 	e := from.executor
@@ -222,7 +222,7 @@ func (l *loop) streamEnded(from *executorStream, reason error) {
 	tasks := l.removeLost(e, loss)
 	if e.decommission != nil {
 		l.decommissions.keepNotice(e)
-		tasks = nil // so that the loss is no failure of these tasks, whatever the cluster manager reports
+		tasks = nil // so that the loss does not count as a failure of these tasks, whatever the cluster manager reports
 	}
 	l.losses.add(&unexplainedLoss{executor: e, text: loss.Reason, tasks: tasks, due: l.now.Add(explanationTimeout)})
 }
@@ -234,8 +234,8 @@ func streamEndReason(reason error) string {
 	return "lost its connection to the driver: " + status.Convert(reason).Message()
 }
 
-// removeLost removes a lost executor. All its tasks run again elsewhere. removeLost returns
-// the tasks that were certainly running on the executor, not those that were queued. If the
+// removeLost removes a lost executor, and retries all its tasks on other executors. It returns
+// the tasks that were certainly running on the executor, without those that were queued. If the
 // executor was decommissioning, its loss does not count as a failure of any task.
 func (l *loop) removeLost(e *executor, loss Loss) []lostTask {
 	loss.CountsAsFailure = loss.CountsAsFailure && e.decommission == nil
@@ -270,7 +270,7 @@ func (l *loop) removeLost(e *executor, loss Loss) []lostTask {
 		a.lossReason = loss.Reason
 		l.record.ended(a, events.OutcomeExecutorLost, nil, l.now)
 		if !l.scheduler.RunningSinceLaunch(a.id) {
-			continue // the task may not have been running, so the loss is not its failure
+			continue // the task may not have been running, so the loss does not count as its failure
 		}
 		if loss.CountsAsFailure {
 			a.failure = lossFailure(loss.Reason)

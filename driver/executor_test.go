@@ -91,8 +91,8 @@ func TestManagerTakesAnExecutorAway(t *testing.T) {
 	require.Zero(t, d.Status().Totals.FailedAttempts)
 }
 
-// loseExecutors runs a job of one task, loses each executor that gets the task, and
-// returns the number of executors after which the job ended.
+// loseExecutors runs a job of one task and loses each executor on which the task is launched. It
+// returns the number of executors that were lost until the job ended.
 func loseExecutors(t *testing.T, d *driver.Driver, lose func(p *puppet, id string)) (executors int, err error) {
 	done := make(chan error, 1)
 	go func() {
@@ -127,7 +127,7 @@ func TestTaskThatKillsItsExecutorsEndsItsJob(t *testing.T) {
 	for name, test := range map[string]struct {
 		manager   driver.ClusterManager
 		lose      func(d *driver.Driver, p *puppet, id string)
-		executors []int // smallest and largest number of executors used
+		executors []int // smallest and largest number of executors that may be lost
 		message   string
 	}{
 		"stream breaks, no manager": {nil, func(_ *driver.Driver, p *puppet, _ string) { p.leave() },
@@ -225,7 +225,7 @@ func TestLossAndFailuresAddUp(t *testing.T) {
 		fail(p, 2)
 		p.launches(1)
 		p.leave()
-		time.Sleep(time.Minute) // the manager reports no reason
+		time.Sleep(time.Minute) // the manager does not report the reason in time
 		p = join(t, d, "2", "h", 1)
 		fail(p, 1)
 		require.EqualError(t, <-done, `task 0 of "j" failed 4 times, last on executor 2 (h): wrong`)
@@ -258,7 +258,7 @@ func TestSilentExecutorIsLost(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 		synctest.Wait()
 		require.Equal(t, []string{"1"}, m.asksToKill())
-		// The executor's and the manager's late messages have no effect.
+		// Late messages of the executor and of the manager have no effect.
 		require.Error(t, silent.stream.Send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{}}))
 		d.ExecutorLost("1", driver.Loss{Reason: "was ended by the driver"})
 		require.NoError(t, <-done)
@@ -276,7 +276,7 @@ func TestAnIdleExecutorSendsHeartbeats(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{ResidentBytes: i}})
 		}
-		p.send(&wire.ExecutorMessage{}) // an empty message is a sign of life, and does not change the reported memory
+		p.send(&wire.ExecutorMessage{}) // an empty message counts as a heartbeat, and does not change the reported memory
 		synctest.Wait()
 		status := d.Status().Executors[0]
 		require.Equal(t, driver.ExecutorStateRegistered, status.State)

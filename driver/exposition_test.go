@@ -19,7 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// exposed returns the values of a driver's metrics by name and labels.
+// exposed returns the values of a driver's metrics, by metric name and labels.
 func exposed(t *testing.T, status *driver.Status) map[string]float64 {
 	t.Helper()
 	set := &metrics.Set{}

@@ -8,16 +8,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// maxFetchWindow limits the bytes of a task set's results in the driver: results that it
-// is fetching from executors, and results that the listener has not released. A result
-// that is larger than the limit is fetched when the driver has no other results of the set.
+// maxFetchWindow limits the bytes of a task set's results in the driver: results that are being
+// fetched from executors, and results that the listener has not released. A result larger than
+// the limit is fetched when the driver has no other results of the set.
 const maxFetchWindow = 64 << 20
 
 // ResultSizeError is the error of a task set whose results exceed driver.maxResultSize.
 type ResultSizeError struct {
 	Job     string
-	Results int   // how many results exceed the limit together; 1 if one exceeds it alone
-	Bytes   int64 // size of these results, encoded
+	Results int   // number of results that together exceed the limit; 1 if a single result exceeds it
+	Bytes   int64 // total size of these results, encoded
 	Limit   int64 // value of driver.maxResultSize, in bytes
 }
 
@@ -27,17 +27,17 @@ func (e *ResultSizeError) Error() string {
 		e.Job, e.Results, e.Bytes, config.Size(e.Bytes), e.Limit, config.Size(e.Limit), config.DriverMaxResult.Name())
 }
 
-// resultFetches are the results of one task set that executors store, because they are
-// too large to be sent with a task's end, or because the driver has too many unreleased
-// results. The driver fetches them as the listener releases earlier results.
+// resultFetches are the results of one task set that executors store because they are too large
+// to be sent with a task's end, or because the listener has not released earlier results. The
+// driver fetches them when the listener releases earlier results.
 type resultFetches struct {
 	limit         int64
 	fetchWindow   int64
-	queue         []*attempt    // attempts whose results are yet to be requested
-	fetchingBytes int64         // total size in bytes of the results that were requested and have not arrived
-	sizes         map[int]int64 // bytes of the results that executors store, by the task's index
+	queue         []*attempt    // attempts whose results have not been requested
+	fetchingBytes int64         // total size of the results that have been requested and have not arrived, in bytes
+	sizes         map[int]int64 // sizes in bytes of the results that executors store, by task index
 	storedBytes   int64         // the sum of sizes
-	received      int64         // bytes of all results that were passed to the listener
+	received      int64         // total size of the results that were passed to the listener, in bytes
 }
 
 func newFetches(c *config.Config, spec *TaskSet) resultFetches {
@@ -47,7 +47,8 @@ func newFetches(c *config.Config, spec *TaskSet) resultFetches {
 	}
 	f.fetchWindow = min(maxFetchWindow, f.limit)
 	if spec.Barrier {
-		// The listener gets no result of a barrier set before the driver has all.
+		// The driver delivers the results of a barrier set only when it has all of them, so a
+		// limited window would save no memory.
 		f.fetchWindow = math.MaxInt64
 	}
 	return f
@@ -63,7 +64,7 @@ func (f *resultFetches) add(a *attempt) {
 	f.queue = append(f.queue, a)
 }
 
-// remove stops counting a stored result, which has arrived or is lost or dropped.
+// remove stops counting a stored result that has arrived, is lost or is discarded.
 func (f *resultFetches) remove(a *attempt) {
 	if size, known := f.sizes[a.index]; known {
 		delete(f.sizes, a.index)
@@ -75,8 +76,8 @@ func (f *resultFetches) remove(a *attempt) {
 	}
 }
 
-// peek returns the first queued attempt whose executor still stores its result, and
-// removes the attempts before it from the queue. It returns nil if there is none.
+// peek returns the first queued attempt whose executor still stores its result, and removes the
+// attempts before it from the queue. It returns nil if there is no such attempt.
 func (f *resultFetches) peek() *attempt {
 	for len(f.queue) > 0 {
 		if a := f.queue[0]; !a.killed && a.isAtExecutor() {
@@ -88,8 +89,9 @@ func (f *resultFetches) peek() *attempt {
 	return nil
 }
 
-// start marks the first queued result as requested. It returns false if the window
-// has no room for it; unreleased is how many bytes the listener has not released.
+// start marks the first queued result as requested. It returns false if the result does not fit
+// into the fetch window. unreleased is the total size of the results that the listener has
+// received and not released, in bytes.
 func (f *resultFetches) start(unreleased int64) bool {
 	a := f.queue[0]
 	if used := f.fetchingBytes + unreleased; used > 0 && used+a.stored.size() > f.fetchWindow {
@@ -103,14 +105,14 @@ func (f *resultFetches) start(unreleased int64) bool {
 
 // storedResult is a result that an attempt's executor stores.
 type storedResult struct {
-	update         *wire.TaskUpdate // the update that reported the result
+	update         *wire.TaskUpdate // the update that reported that the result is stored
 	fetchRequested bool
 	received       []byte // the parts that have arrived
 }
 
 func (r *storedResult) size() int64 { return int64(r.update.GetStoredBytes()) }
 
-// resultStored handles the end of an attempt whose result the executor stores.
+// resultStored handles an update which reports that the executor stores an attempt's result.
 func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
 	if a.isStored() {
 		return // a repeated update
@@ -122,7 +124,7 @@ func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
 	set.runningAttempts--
 	l.scheduler.ResultPending(a.id, coreTime(update.GetMetrics()))
 	if set.ended || a.killed {
-		return // the executor drops the result when it is told to kill the attempt
+		return // the executor removes the result when it receives the kill of the attempt
 	}
 	f, size := &set.fetches, a.stored.size()
 	f.add(a)
@@ -136,15 +138,15 @@ func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
 	}
 }
 
-// fetch requests stored results of a task set, as far as the fetch window allows.
+// fetch requests stored results of a task set until the fetch window is full.
 func (l *loop) fetch(set *runningSet) {
 	for !set.ended {
 		a := set.fetches.peek()
 		if a == nil {
 			break
 		}
-		// Set fetchPending before reading unreleased, so that a listener which releases
-		// results at the same time calls fetch again.
+		// Set fetchPending before reading unreleased: if the listener releases results at the
+		// same time, it then sees fetchPending and calls fetch again.
 		set.fetchPending.Store(true)
 		if !set.fetches.start(set.unreleased.Load()) {
 			return
@@ -154,7 +156,7 @@ func (l *loop) fetch(set *runningSet) {
 	set.fetchPending.Store(false)
 }
 
-// addPart appends a part of a fetched result.
+// addPart appends a part of a fetched result to the parts received before.
 func (a *attempt) addPart(part []byte) {
 	if !a.isStored() || a.set.ended || a.killed {
 		return
@@ -165,8 +167,8 @@ func (a *attempt) addPart(part []byte) {
 	a.stored.received = append(a.stored.received, part...)
 }
 
-// completeResult returns an attempt's last update, with the complete result. A
-// stored result arrives in parts, and the last update has only the last part.
+// completeResult returns an attempt's last update, with the complete result. The parts of a
+// stored result arrive in several updates, and the last update contains only the last part.
 func (a *attempt) completeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
 	if !a.isStored() {
 		return last
@@ -179,9 +181,10 @@ func (a *attempt) completeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
 		Metrics: a.stored.update.GetMetrics(), Values: a.stored.update.GetValues()}
 }
 
-// receiveResult counts a result for the listener. It fails if the result exceeds
-// driver.maxResultSize. With TaskSet.KeepsAllResults, it fails if all results of the set
-// together, including results that executors still store, exceed driver.maxResultSize.
+// receiveResult counts the bytes of a result that is to be passed to the listener. It fails if
+// the result exceeds driver.maxResultSize. With TaskSet.KeepsAllResults, it fails if all results
+// of the set together, including results that executors still store, exceed
+// driver.maxResultSize.
 func (set *runningSet) receiveResult(size int64) error {
 	f := &set.fetches
 	f.received += size

@@ -31,12 +31,12 @@ func init() {
 	})
 }
 
-// content returns a result of a size, with its task's index in it.
+// content returns a result of the given size, which contains the task's index.
 func content(index, size int) []byte {
 	return bytes.Repeat(number(uint64(index)+1), size/8+1)[:size]
 }
 
-// resultsOf returns a job whose tasks return results of these sizes in bytes.
+// resultsOf returns a job whose tasks return results of the given sizes in bytes.
 func resultsOf(sizes ...int) driver.TaskSet {
 	job := driver.TaskSet{Name: "results", Function: "bytes"}
 	for _, size := range sizes {
@@ -124,7 +124,7 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		collect bool
 		sizes   []int
-		results int // number of results that were too large together; 0 if the job succeeds
+		results int // number of results that together are too large; 0 if the job succeeds
 		bytes   int
 	}{
 		"as much as there may be":     {collect: true, sizes: repeat(4, mib)},
@@ -164,7 +164,7 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 // TestResultsThatAreNotConsumedStayAtExecutors uses a slow consumer while another
 // job runs on the same cores.
 func TestResultsThatAreNotConsumedStayAtExecutors(t *testing.T) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30)) // so an executor keeps up to 128 MiB of blocks in memory
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30)) // so that an executor stores up to 128 MiB of blocks in memory
 	directory := t.TempDir()
 	t.Setenv("TMPDIR", directory)
 	d := start(t, driver.Options{Config: settings(t, map[string]string{"driver.maxResultSize": "8m"})})
@@ -187,7 +187,7 @@ func TestResultsThatAreNotConsumedStayAtExecutors(t *testing.T) {
 	require.Equal(t, 100, count)
 	for _, err := range d.Run(ctx, resultsOf(repeat(100, 2*mib)...)) {
 		require.NoError(t, err)
-		break // the other results are not wanted
+		break // do not consume the remaining results
 	}
 	await(t, d, func(s driver.Status) bool {
 		kept, err := filepath.Glob(filepath.Join(directory, "bobbin-blocks-*", "*"))
@@ -245,8 +245,8 @@ func TestAResultThatIsLostIsComputedAgainAndDoesNotCount(t *testing.T) {
 	require.Equal(t, "x", string(results[0].Value))
 }
 
-// TestEveryResultArrivesOnce runs jobs with results of all sizes, and fast and slow
-// consumers, on executors that end at any time.
+// TestEveryResultArrivesOnce runs jobs with results of various sizes and with fast and slow
+// consumers, on executors that end at random.
 func TestEveryResultArrivesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, fetchChaos) })
 }
@@ -316,7 +316,7 @@ func fetchChaos(t *rapid.T) {
 			}
 		},
 	})
-	join() // with this executor, every job can end
+	join() // with this executor, every job can be completed
 	jobs.Wait()
 	for _, job := range d.Status().Jobs {
 		require.Contains(t, []string{driver.JobStateSucceeded, driver.JobStateCancelled}, job.State, job.Error)

@@ -24,13 +24,13 @@ func newIdentity(t require.TestingT) *identity.Identity {
 	return id
 }
 
-// networked returns a driver that listens on loopback, and its secret.
+// networked returns a driver that listens on loopback, and the credentials for its executors.
 func networked(t *testing.T, options driver.Options) (*driver.Driver, []byte) {
 	options.Identity, options.BindAddress = newIdentity(t), "127.0.0.1:0"
 	return start(t, options), options.Identity.Pass()
 }
 
-// process is an executor with its own connection, like an executor process.
+// process is an executor with a connection of its own, as in a separate process.
 type process struct {
 	kill context.CancelFunc
 	err  chan error
@@ -81,7 +81,7 @@ func TestExecutorLearnsTheApplicationBeforeItRegisters(t *testing.T) {
 	require.Equal(t, "ann", b.GetUser())
 	require.Equal(t, map[string]string{"task.maxResultSize": "100b"}, b.GetProperties())
 	require.Equal(t, map[string]string{"fs.defaultFS": "hdfs://x"}, b.GetHadoop())
-	// The executor gets the driver's settings.
+	// The executor uses the driver's settings.
 	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Function: "mirror", Tasks: []driver.Task{{Input: make([]byte, 101)}}})
 	require.ErrorContains(t, err, "takes 101 bytes encoded, the most is 100")
 	require.NoError(t, d.Stop(t.Context()))
@@ -159,7 +159,7 @@ func TestKilledExecutorOverTheNetwork(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, results, 40)
 	require.ErrorIs(t, <-victim.err, context.Canceled)
-	// The executor may have been killed at the end of the job.
+	// The executor may have been killed only at the end of the job.
 	status := await(t, d, func(s driver.Status) bool { return s.Totals.ExecutorsLost == 1 })
 	require.Equal(t, 40, status.Totals.Done)
 }

@@ -1,7 +1,7 @@
 package driver
 
-// beginHandover announces to the listeners that a decommissioned executor gets no
-// further tasks, and records which listeners move its data away.
+// beginHandover calls ExecutorDecommissioned of all listeners for a decommissioned executor, and
+// records which listeners move the executor's data.
 func (l *loop) beginHandover(e *executor) {
 	e.decommission.handovers = map[ExecutorListener]struct{}{}
 	e.decommission.announcedIdle = len(e.attempts) == 0
@@ -16,9 +16,9 @@ func (l *loop) announceDecommission(listener ExecutorListener, e *executor) {
 	}
 }
 
-// awaitsHandover reports whether an executor that runs no tasks must not be told to stop
-// yet, because listeners move its data away. If the executor has run tasks since the
-// listeners were asked, awaitsHandover asks them again.
+// awaitsHandover reports whether a decommissioned executor without tasks must not stop yet,
+// because listeners move its data. If the executor has run tasks since ExecutorDecommissioned
+// was last called, awaitsHandover calls it again.
 func (l *loop) awaitsHandover(e *executor) bool {
 	if len(e.decommission.handovers) == 0 && !e.decommission.announcedIdle {
 		l.beginHandover(e)
@@ -26,8 +26,9 @@ func (l *loop) awaitsHandover(e *executor) bool {
 	return len(e.decommission.handovers) > 0
 }
 
-// EndHandover reports that a listener does not need an executor's data any more. A listener
-// whose [ExecutorListener.ExecutorDecommissioned] has returned true must call it.
+// EndHandover reports that a listener does not need the data of the executor with the given id
+// any more. A listener whose [ExecutorListener.ExecutorDecommissioned] has returned true must
+// call it.
 func (d *Driver) EndHandover(id string, listener ExecutorListener) {
 	d.do(func(l *loop) {
 		if e := l.executors[id]; e != nil {

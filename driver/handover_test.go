@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// mover is a listener that moves the data of all executors if moves is set.
+// mover is a listener that moves the data of executors if moves is set.
 type mover struct {
 	moves bool
 	asked chan string
@@ -62,8 +62,8 @@ func TestAnExecutorStopsAfterItsDataWasMoved(t *testing.T) {
 	})
 }
 
-// The data that tasks store after the first call of ExecutorDecommissioned is moved after
-// the second call.
+// Data that tasks store after the first call of ExecutorDecommissioned is moved after the second
+// call.
 func TestDataThatTheLastTasksStoreIsMovedToo(t *testing.T) {
 	for name, movedBefore := range map[string]bool{"first hand-over ends before the tasks": true, "first hand-over ends after the tasks": false} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestAHandoverEndsAtTheDeadline(t *testing.T) {
 		require.Empty(t, m.asksToKill())
 		time.Sleep(time.Second)
 		require.Equal(t, "lost 1", <-listener.asked)
-		synctest.Wait() // the driver tells listeners first
+		synctest.Wait() // the driver calls the listeners before it stops the executor
 		require.Equal(t, []string{"1"}, m.asksToKill())
 		d.EndHandover("1", listener)
 		require.EqualError(t, <-leaving.err, "executor 1 was given up with its tasks: is preempted")

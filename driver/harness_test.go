@@ -77,7 +77,7 @@ func TestMain(m *testing.M) {
 		case n%97 == 5 && call.AttemptNumber == 0:
 			return nil, errors.New("not yet")
 		case n%1013 == 7:
-			time.Sleep(300 * time.Millisecond) // tasks queued behind this task are recalled
+			time.Sleep(300 * time.Millisecond) // tasks queued after this task are recalled
 		default:
 			time.Sleep(time.Duration(n%20) * time.Microsecond)
 		}
@@ -114,7 +114,7 @@ func squares(tasks int) driver.TaskSet {
 	return job
 }
 
-// requireSquares runs squares and requires each task's result exactly once.
+// requireSquares runs squares and requires exactly one result of each task.
 func requireSquares(t require.TestingT, ctx context.Context, d *driver.Driver, tasks int) {
 	seen := make([]bool, tasks)
 	count := 0
@@ -128,7 +128,7 @@ func requireSquares(t require.TestingT, ctx context.Context, d *driver.Driver, t
 	require.Equal(t, tasks, count)
 }
 
-// outcome runs a job to its end.
+// outcome runs a job until it ends, and returns its results by task index.
 func outcome(ctx context.Context, d *driver.Driver, job driver.TaskSet) (results map[int]driver.Result, err error) {
 	results = map[int]driver.Result{}
 	for result, failed := range d.Run(ctx, job) {
@@ -157,11 +157,11 @@ func start(t *testing.T, options driver.Options) *driver.Driver {
 	return d
 }
 
-// executor is an executorbackend in this process, which the test can kill.
+// executor is an executor of package executorbackend in this process, which the test can kill.
 type executor struct {
 	kill  context.CancelFunc
 	ended chan struct{}
-	err   error // Serve's error, once ended is closed
+	err   error // result of Serve; set before ended is closed
 }
 
 func attach(t *testing.T, d *driver.Driver, options executorbackend.Options) *executor {
@@ -183,13 +183,13 @@ func attach(t *testing.T, d *driver.Driver, options executorbackend.Options) *ex
 	return e
 }
 
-// puppet is an executor that the test controls.
+// puppet is an executor whose messages the test sends and receives.
 type puppet struct {
 	t        *testing.T
 	stream   wire.ExecutorSide
 	leave    context.CancelFunc
-	err      chan error     // Attach's error
-	received []*wire.Launch // launches that were received and that launches has not yet returned
+	err      chan error     // result of Attach
+	received []*wire.Launch // launches that recv has received and launches has not yet returned
 }
 
 func attachPuppet(t *testing.T, d *driver.Driver) *puppet {
@@ -230,7 +230,7 @@ func single(message *wire.DriverMessage) []*wire.Launch {
 	return all
 }
 
-// launches receives messages until they contain count launches, and returns these.
+// launches receives messages until it has received count launches, and returns these launches.
 func (p *puppet) launches(count int) []*wire.Launch {
 	for len(p.received) < count {
 		p.recv()
@@ -286,7 +286,7 @@ func (m *manager) asksToKill() []string {
 	return append([]string(nil), m.killed...)
 }
 
-// timeout limits how long tests wait for events that happen at once on an idle machine.
+// timeout limits how long tests wait for events that are immediate on an idle machine.
 const timeout = 2 * time.Minute
 
 // await polls the driver's status until wanted returns true.

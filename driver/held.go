@@ -7,14 +7,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// maxShownHeldKeys is how many keys of held data the status shows for each executor.
+// maxShownHeldKeys is the largest number of keys of held data that the status shows per
+// executor.
 const maxShownHeldKeys = 20
 
-// heldKeys are the keys of the data that tasks hold on an executor (Task.Hold). Dynamic
-// allocation removes an executor with held data later than other executors, or never.
+// heldKeys are the keys under which tasks have declared with Task.Hold that their executor
+// stores data. Dynamic allocation removes an executor with such keys later than others, or
+// never.
 type heldKeys struct {
 	keys      map[string]struct{}
-	releasing map[string]struct{} // released, and not yet acknowledged by the executor
+	releasing map[string]struct{} // keys that were released and whose release the executor has not acknowledged
 }
 
 func (h *heldKeys) add(keys []string) {
@@ -26,7 +28,7 @@ func (h *heldKeys) add(keys []string) {
 	}
 }
 
-// release removes a key, and reports whether the executor held data under it.
+// release removes a key, and reports whether the executor had declared it.
 func (h *heldKeys) release(key string) bool {
 	if _, held := h.keys[key]; !held {
 		return false
@@ -45,9 +47,9 @@ func (h *heldKeys) shown() []string {
 	return keys[:min(len(keys), maxShownHeldKeys)]
 }
 
-// Release reports that the data that executors hold under a key (Task.Hold) is not needed
-// any more. An idle executor that holds nothing else may then be removed. Release does not
-// affect data that tasks hold under the same key later.
+// Release reports that the data under a key (Task.Hold) is not needed any more. Executors remove
+// the data. An idle executor without other keys may then be removed. Release does not affect
+// data that tasks declare under the same key later.
 func (d *Driver) Release(key string) {
 	key = wire.HoldKey(key)
 	d.do(func(l *loop) {
@@ -55,14 +57,13 @@ func (d *Driver) Release(key string) {
 			l.release(e, key)
 		}
 		for _, loss := range l.losses {
-			loss.executor.held.release(key) // the executor may register again
+			loss.executor.held.release(key) // in case the executor registers again
 		}
 	})
 }
 
-// Discard tells all executors to remove the data that they store under a key without
-// holding it. Unlike held data, such data never keeps an executor from being removed. An
-// executor that is not connected is not told.
+// Discard makes all connected executors remove the data that they store under a key without
+// Task.Hold. Unlike held data, such data does not prevent the removal of an idle executor.
 func (d *Driver) Discard(key string) {
 	key = wire.HoldKey(key)
 	d.do(func(l *loop) {
@@ -79,7 +80,7 @@ func (l *loop) release(e *executor, key string) {
 	}
 }
 
-// receiveHolds records which data an executor reports to hold or to have released.
+// receiveHolds records the keys that an executor reports as held or as released.
 func (l *loop) receiveHolds(e *executor, message *wire.ExecutorMessage) {
 	for _, key := range message.GetReleased() {
 		delete(e.held.releasing, key)
@@ -90,7 +91,7 @@ func (l *loop) receiveHolds(e *executor, message *wire.ExecutorMessage) {
 	}
 }
 
-// updateHolding tells dynamic allocation whether the executor holds data.
+// updateHolding updates in the pool of dynamic allocation whether the executor holds data.
 func (e *executor) updateHolding() {
 	if e.allocationEntry != nil {
 		e.allocationEntry.Hold(len(e.held.keys) > 0)

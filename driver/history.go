@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// maxRetained is how many lost executors and how many ended jobs the status shows.
+// maxRetained is the largest number of lost executors, and of ended jobs, that the status shows.
 const maxRetained = 100
 
-// history has what the status shows of lost executors and ended jobs.
+// history contains the status of lost executors and ended jobs, and totals.
 type history struct {
 	executors []ExecutorStatus // lost executors, the latest last
 	jobs      []JobStatus      // ended jobs, the latest last
@@ -25,8 +25,8 @@ func (h *history) addExecutor(status ExecutorStatus, text string, now time.Time)
 	h.totals.ExecutorsLost++
 }
 
-// setLossReason replaces the reason of an executor's loss with the reason that the
-// cluster manager reported, unless the executor was being decommissioned.
+// setLossReason replaces the reason of an executor's loss by the reason that the cluster manager
+// reported, except if the executor was being decommissioned.
 func (h *history) setLossReason(id, text string) {
 	for i := len(h.executors) - 1; i >= 0; i-- {
 		if h.executors[i].ID == id {
@@ -40,8 +40,8 @@ func (h *history) setLossReason(id, text string) {
 
 func (h *history) addJob(status JobStatus) { h.jobs = appendLatest(h.jobs, status) }
 
-// appendLatest appends an item. If the list then has more than maxRetained items, it removes
-// the oldest.
+// appendLatest appends an item. If the list then has more than maxRetained items, it removes the
+// first one.
 func appendLatest[T any](list []T, item T) []T {
 	if len(list) >= maxRetained {
 		list = slices.Delete(list, 0, len(list)-maxRetained+1)
@@ -49,8 +49,8 @@ func appendLatest[T any](list []T, item T) []T {
 	return append(list, item)
 }
 
-// Progress returns the fraction of the known tasks that are done, 0 to 1, as of the
-// event loop's latest iteration. It does not wait for the event loop.
+// Progress returns the fraction of the known tasks that are done, from 0 to 1. The value was
+// computed in the event loop's latest turn. Progress does not block.
 func (d *Driver) Progress() float32 { return math.Float32frombits(d.progress.Load()) }
 
 func (l *loop) storeProgress() {
@@ -108,7 +108,7 @@ func (l *loop) status() Status {
 	}
 	status.Totals.Decommissioning = len(l.decommissions.executors)
 	slices.SortFunc(status.Executors, func(a, b ExecutorStatus) int {
-		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID)) // 2 before 10
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID)) // id 2 before id 10
 	})
 	status.Totals.Executors = len(l.executors)
 	status.Executors = append(status.Executors, l.history.executors...)

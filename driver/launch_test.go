@@ -11,9 +11,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// short runs a job on a puppet with one core. The puppet ends the first task after a
-// microsecond and grants a window. short returns the message with which the driver fills
-// the window.
+// short runs a job on a puppet with one core. The puppet reports that the first task ended after
+// a microsecond, and grants a window. short returns the message with which the driver queues
+// tasks in the window.
 func short(t *testing.T, d *driver.Driver, job driver.TaskSet, window uint32) (p *puppet, done <-chan ended, queued *wire.DriverMessage) {
 	p = join(t, d, "1", "h", 1)
 	done = running(t, d, job)
@@ -24,7 +24,7 @@ func short(t *testing.T, d *driver.Driver, job driver.TaskSet, window uint32) (p
 	return p, done, p.recv()
 }
 
-// successes reports attempts that took a microsecond, with their inputs as results.
+// successes reports the success of attempts after a microsecond, with their inputs as results.
 func successes(launches []*wire.Launch) *wire.Successes {
 	var b wire.SuccessBuilder
 	for _, launch := range launches {
@@ -88,8 +88,8 @@ func TestAnExecutorThatSendsUnreadableSuccessesIsLost(t *testing.T) {
 	other.leave()
 }
 
-// Decommissioning an executor recalls its queued tasks. That is not a failure of these
-// tasks, and they run next on a free core of another executor.
+// When an executor is decommissioned, its queued tasks are recalled. A recall is not a failure
+// of these tasks, and they are launched on the next free core of another executor.
 func TestQueuedTasksAreRecalled(t *testing.T) {
 	d := start(t, driver.Options{})
 	p, done, _ := short(t, d, squares(100), 10)
@@ -103,8 +103,8 @@ func TestQueuedTasksAreRecalled(t *testing.T) {
 		back = append(back, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RECALLED})
 	}
 	p.send(&wire.ExecutorMessage{Updates: back})
-	// Wait until the driver has handled the updates: messages of two executors may arrive in
-	// any order.
+	// Wait until the driver has handled these updates, because it may handle the messages of two
+	// executors in any order.
 	await(t, d, func(status driver.Status) bool { return status.Jobs[0].Running == 1 })
 	other := join(t, d, "2", "h", 1)
 	for i := range 98 {

@@ -2,19 +2,19 @@ package driver
 
 import "time"
 
-// Listener receives the results of a task set. The driver's event loop calls its methods,
-// one after the other. So a method must return at once, and the only method of the driver
-// that it may call is [Submission.Release].
+// Listener receives the results of a task set. The driver's event loop calls its methods, one at
+// a time. So the methods must not block, and [Submission.Release] is the only method of the
+// driver that they may call.
 type Listener interface {
-	// TaskDone receives the result of a task, once for each task. The results of a
-	// barrier set are delivered when all its tasks have results.
+	// TaskDone is called with the result of a task, once for each task. For a barrier set, it is
+	// called when all tasks of the set have results.
 	TaskDone(Result)
-	// TaskFailed receives an attempt that ended without a result. Its task is
-	// retried unless the task set ends.
+	// TaskFailed is called when an attempt has ended without a result. The task is retried
+	// unless the task set ends.
 	TaskFailed(TaskFailure)
-	// Ended is the last call. err is nil if all tasks have results, else *TaskError,
-	// *ResultSizeError, ErrUnschedulable, ErrCancelled, ErrStopped or the argument of
-	// Cancel.
+	// Ended is called once, after all other calls. err is nil if all tasks have results, else
+	// *TaskError, *ResultSizeError, ErrUnschedulable, ErrCancelled, ErrStopped or the argument
+	// of Submission.Cancel.
 	Ended(err error)
 }
 
@@ -22,30 +22,31 @@ type Listener interface {
 type Result struct {
 	Index         int // index of the task
 	Value         []byte
-	AttemptNumber int // 0 if the task's first attempt succeeded
+	AttemptNumber int // number of the successful attempt; 0 is the task's first attempt
 	ExecutorID    string
 	Host          string
 	RunTime       time.Duration // how long the task's function ran
 }
 
-// FailureReason is why an attempt has no result.
+// FailureReason is the reason why an attempt has no result.
 type FailureReason int
 
 const (
-	// ReasonFunctionFailed means that the task's function returned an error or panicked,
-	// or that the executor could not call it. It counts as a failure of the task,
-	// unless the driver denied the attempt its commit.
+	// ReasonFunctionFailed means that the task's function returned an error or panicked, or that
+	// the executor could not call it. It counts as a failure of the task, except if the driver
+	// had denied the attempt permission to commit.
 	ReasonFunctionFailed FailureReason = iota
-	// ReasonExecutorLost means that the executor was lost while it ran the task, queued
-	// it or stored its result. If the task was running, the loss counts as a
-	// failure of the task, unless the executor was decommissioning or the cluster
-	// manager reports, maybe later, that the loss does not count.
+	// ReasonExecutorLost means that the executor was lost while it ran the attempt, had it
+	// queued or stored its result. If the attempt was running, the loss counts as a failure of
+	// the task. It does not count if the executor was decommissioning, or if the cluster manager
+	// reports, before or after the call of TaskFailed, that the loss does not count.
 	ReasonExecutorLost
-	// ReasonAttemptKilled means that the driver killed the attempt, which is no failure.
+	// ReasonAttemptKilled means that the driver killed the attempt. It does not count as a
+	// failure.
 	ReasonAttemptKilled
 )
 
-// TaskFailure is an attempt without a result.
+// TaskFailure describes an attempt that ended without a result.
 type TaskFailure struct {
 	Index         int // index of the task
 	AttemptNumber int
@@ -54,40 +55,41 @@ type TaskFailure struct {
 	Reason        FailureReason
 	Message       string
 	Stack         string // stack trace, if the function panicked
-	Failures      int    // how many failures of the task count so far
+	Failures      int    // number of the task's failures so far that count
 }
 
-// ExecutorListener is notified when executors register, begin to leave and are lost. The
-// driver's event loop calls it, with the same rules as for a [Listener].
+// ExecutorListener is called when executors register, are decommissioned and are lost. The
+// driver's event loop calls its methods, with the same rules as for a [Listener].
 type ExecutorListener interface {
-	// ExecutorAdded receives an executor that has registered.
+	// ExecutorAdded is called when an executor has registered.
 	ExecutorAdded(ExecutorInfo)
-	// ExecutorDecommissioned receives an executor that is being decommissioned and gets no
-	// further tasks. If the method returns true, the executor is told to stop only after
-	// Driver.EndHandover, so that the listener can move data that the executor stores. The
-	// deadline of the decommission still applies. If the executor runs tasks now, which may
-	// store more, the method is called again when it runs none.
+	// ExecutorDecommissioned is called when an executor is being decommissioned, so that no
+	// further tasks are launched on it. If the method returns true, the executor is stopped only
+	// after Driver.EndHandover, so that the listener can move the data that the executor stores.
+	// The deadline of the decommission still applies. If the executor still runs tasks, which
+	// may store more data, the method is called again when it runs none.
 	ExecutorDecommissioned(ExecutorInfo) (handsOver bool)
-	// ExecutorLost receives an executor that is lost, with all blocks that it stored, and
-	// the reason. An executor that reconnects is reported as lost, then as added.
+	// ExecutorLost is called when an executor is lost, with all blocks that it stored. When an
+	// executor reconnects, ExecutorLost is called and then ExecutorAdded.
 	ExecutorLost(executor ExecutorInfo, reason string)
 }
 
-// ExecutorInfo is an executor as it registered.
+// ExecutorInfo describes an executor as it registered.
 type ExecutorInfo struct {
 	ID      string
 	Host    string
 	Cores   int
 	Profile int // id of its resource profile
-	// DataAddress is the host:port at which it serves its blocks; "" if it does not.
+	// DataAddress is the host:port from which other executors fetch its blocks; "" if it has
+	// none.
 	DataAddress string
-	// NodeLeaves is set in ExecutorDecommissioned if the executor's node leaves the cluster,
-	// with all that it stores.
+	// NodeLeaves is set in ExecutorDecommissioned if the executor's node leaves the cluster, so
+	// that the data on its disks is lost.
 	NodeLeaves bool
 }
 
-// Listen reports registered executors, then each change, until stop is called. When stop
-// returns, the listener is not called any more, and its hand-overs have ended.
+// Listen calls the listener for each registered executor, then for each change, until stop is
+// called. After stop has returned, the listener is not called, and its hand-overs have ended.
 func (d *Driver) Listen(listener ExecutorListener) (stop func()) {
 	d.do(func(l *loop) { l.addListener(listener) })
 	return func() { ask(d, func(l *loop) struct{} { l.removeListener(listener); return struct{}{} }) }

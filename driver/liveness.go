@@ -9,17 +9,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// liveness finds executors that have sent no message for network.timeout. The hosts of
-// these executors are probably lost, so all executors on the same hosts that have missed
-// three heartbeats time out together with them.
+// liveness finds executors that have sent no message for network.timeout. Their hosts are
+// probably down, so all other executors on these hosts that have missed three heartbeats time
+// out at the same time.
 type liveness struct {
 	timeout          time.Duration
-	heartbeatTimeout time.Duration // how long an executor sends nothing until it counts as silent; at most timeout
+	heartbeatTimeout time.Duration // time without messages after which an executor is silent; at most timeout
 	period           time.Duration // time between two checks
 	nextCheck        time.Time     // time of the next check
 }
 
-// maxMissedHeartbeats is how many heartbeats an executor must miss to count as silent.
+// maxMissedHeartbeats is how many heartbeats an executor must miss to be silent.
 const maxMissedHeartbeats = 3
 
 func newLiveness(c *config.Config, now time.Time) liveness {
@@ -29,14 +29,15 @@ func newLiveness(c *config.Config, now time.Time) liveness {
 	return liveness{timeout: timeout, heartbeatTimeout: silence, period: period, nextCheck: now.Add(period)}
 }
 
-// timedOut returns, once per period, the executors that have timed out; otherwise none.
+// timedOut returns the executors that have timed out. It checks once per period; between two
+// checks, it returns none.
 func (v *liveness) timedOut(executors map[string]*executor, now time.Time) []*executor {
 	if now.Before(v.nextCheck) {
 		return nil
 	}
 	suspended := v.suspended(now)
 	v.nextCheck = now.Add(v.period)
-	if suspended { // messages may have arrived that were not read yet, so every timeout starts again
+	if suspended { // unread messages may have arrived during the suspension, so every timeout starts again
 		for _, e := range executors {
 			e.lastHeard = now
 		}
@@ -57,8 +58,8 @@ func (v *liveness) timedOut(executors map[string]*executor, now time.Time) []*ex
 // suspended reports whether this process was suspended since the last check.
 func (v *liveness) suspended(now time.Time) bool { return now.Sub(v.nextCheck) > v.period }
 
-// silent returns the selected executors that have sent nothing for heartbeatTimeout, in the
-// order of their ids.
+// silent returns the selected executors that have sent no message for heartbeatTimeout, ordered
+// by id.
 func (v *liveness) silent(executors map[string]*executor, now time.Time, selected func(*executor) bool) []*executor {
 	var silent []*executor
 	for _, e := range executors {
@@ -70,25 +71,26 @@ func (v *liveness) silent(executors map[string]*executor, now time.Time, selecte
 	return silent
 }
 
-// expireExecutors treats silent executors as lost and asks the manager to kill them.
+// expireExecutors removes the executors that have timed out, which are then lost, and makes the
+// cluster manager kill them.
 func (l *loop) expireExecutors() { l.expire(l.liveness.timedOut(l.executors, l.now)) }
 
 func (l *loop) expire(silent []*executor) {
 	var ids []string
 	for _, e := range silent {
 		ids = append(ids, e.id)
-		// Decide here that the loss counts as a failure, because the cluster manager would
-		// only report that the executor was killed.
+		// The loss is counted as a failure without waiting for the cluster manager's report,
+		// which would only be that the executor was killed.
 		text := fmt.Sprintf("said nothing for %v", l.now.Sub(e.lastHeard).Round(time.Millisecond))
 		l.removeLost(e, Loss{Reason: text, CountsAsFailure: true})
 	}
 	l.requester.kill(ids)
 }
 
-// Unreachable reports that the executor with the given id has not answered another
-// executor. If the driver has not heard from it for three heartbeats either, the executor is
-// lost at once, without waiting for network.timeout. All other executors on its host that
-// the driver has not heard from for three heartbeats are then lost, too.
+// Unreachable reports that the executor with the given id did not answer another executor. If
+// the driver has not received a message from it for three heartbeats either, the executor is
+// lost at once, without waiting for network.timeout. Then all other executors on its host that
+// have been silent for three heartbeats are also lost.
 func (d *Driver) Unreachable(id string) {
 	d.do(func(l *loop) {
 		unreachable := l.executors[id]

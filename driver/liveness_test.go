@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// Executors 1 and 2 on host h become silent, the second 20 seconds after the first.
-// Executor 3 on the same host sends heartbeats. Executor 4 on another host is silent, too.
+// Executors 1 and 2 on host h stop sending messages, the second 20 seconds after the first.
+// Executor 3 on the same host sends heartbeats. Executor 4 on another host is also silent.
 func TestSilentExecutorsOfAHostAreLostTogether(t *testing.T) {
 	for name, lose := range map[string]func(d *driver.Driver){
 		"one times out":                     func(*driver.Driver) { time.Sleep(80 * time.Second) },
@@ -35,7 +35,7 @@ func TestSilentExecutorsOfAHostAreLostTogether(t *testing.T) {
 				}()
 				time.Sleep(20 * time.Second)
 				all = append(all, join(t, d, "2", "h", 1), join(t, d, "4", "g", 1))
-				d.Unreachable("1") // it has not missed enough heartbeats yet
+				d.Unreachable("1") // executor 1 has not missed enough heartbeats yet
 				time.Sleep(time.Second)
 				require.Empty(t, m.asksToKill())
 				time.Sleep(32 * time.Second)

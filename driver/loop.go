@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// inboxDepth is how many events may wait for the event loop before their senders
-	// block. It is enough for one event of each executor of a large application.
+	// inboxDepth is the number of events that can wait for the event loop before senders block.
+	// It suffices for one event of each executor of a large application.
 	inboxDepth = 16 << 10
-	// maxTurnEvents is how many waiting events one turn (iteration) of the event loop
-	// handles, so that launches, which are sent at the end of the turn, do not wait too
-	// long. A limit four times as high is slower, because the events' data no longer fits
-	// into the processor's cache.
+	// maxTurnEvents is the largest number of waiting events that one turn (iteration) of the
+	// event loop handles. Launches are sent at the end of a turn, so a larger number would delay
+	// them. Four times as many events per turn are slower, because their data does not fit into
+	// the processor's cache.
 	maxTurnEvents = 1 << 8
 )
 
-// event is what the event loop handles: a message from an executor, or a call to
-// make. The zero event only starts a turn.
+// event is an item in the event loop's inbox: a message from an executor, or a function to call.
+// The zero event only starts a turn.
 type event struct {
 	stream  *executorStream
 	message *wire.ExecutorMessage
 	call    func(*loop)
 }
 
-// loop is the driver's state, which only the goroutine of run uses. One turn
-// (iteration of run) handles the events that have arrived, does what is due at this
-// time, offers free cores, and sends each executor at most one message.
+// loop is the driver's state. Only the goroutine of run uses it. Each iteration of run is called
+// a turn: it handles the events that have arrived, does the work that is due, offers free cores,
+// and sends each executor at most one message.
 //
-// Each of the fields from requester to values has its own state and does not use loop:
-// the field's methods say what is due, and methods of loop do it.
+// The types of the fields from requester to values do not use loop. Their methods return what is
+// due, and methods of loop act on it.
 type loop struct {
 	d       *Driver
 	logger  *slog.Logger
@@ -44,7 +44,7 @@ type loop struct {
 	send      sender
 	executors map[string]*executor // registered executors, by id
 	sets      map[uint64]*runningSet
-	attempts  map[scheduler.AttemptID]*attempt // attempts that have not ended, and those with attempt.awaitsBarrierSet
+	attempts  map[scheduler.AttemptID]*attempt // attempts that have not ended, and attempts with awaitsBarrierSet
 	listeners map[ExecutorListener]struct{}
 
 	requester        executorRequester
@@ -64,9 +64,9 @@ type loop struct {
 	pprofRequests    map[uint64]pprofRequest
 	lastPprofRequest uint64 // key of the latest request in pprofRequests
 
-	reusedSuccess      wire.TaskUpdate // the success that receive is handling; receive reuses it for the next success
+	reusedSuccess      wire.TaskUpdate // the success that receive is handling; reused for the next success
 	stopping           bool
-	noExecutorsWaiters []chan struct{} // channels to close when no executor is registered any more
+	noExecutorsWaiters []chan struct{} // closed when no executor is registered any more
 	isLastTurn         bool            // makes run return after the current turn
 }
 
@@ -96,7 +96,7 @@ func newLoop(d *Driver) *loop {
 	}
 }
 
-// run handles events until the driver stops.
+// run handles events until the driver has stopped.
 func (l *loop) run() {
 	defer l.close()
 	alarm := newAlarm(l.d.inbox)
@@ -107,7 +107,8 @@ func (l *loop) run() {
 		l.now = time.Now()
 		l.handleSchedulerEvents(l.scheduler.Advance(l.now))
 		l.handle(e)
-		// Handle the other events first, so that one offer serves many updates.
+		// Handle the other waiting events before the offer, so that one offer serves many
+		// updates.
 		for range min(len(l.d.inbox), maxTurnEvents) {
 			l.handle(<-l.d.inbox)
 		}
@@ -118,7 +119,7 @@ func (l *loop) handle(e event) {
 	switch {
 	case e.call != nil:
 		e.call(l)
-	case e.stream == nil: // the zero event: the alarm woke the loop
+	case e.stream == nil: // the zero event, which the alarm has sent
 	case e.message.GetRegister() != nil:
 		l.register(e.stream, e.message)
 	case e.stream.executor != nil:
@@ -126,7 +127,7 @@ func (l *loop) handle(e event) {
 	}
 }
 
-// endTurn does what follows from the events of this turn. It returns when the next
+// endTurn does the work that is due at the end of a turn. It returns the time at which the next
 // turn is due even if no event arrives; the zero time means never.
 func (l *loop) endTurn() time.Time {
 	l.expireExecutors()
@@ -161,8 +162,8 @@ func earliest(times ...time.Time) time.Time {
 	return first
 }
 
-// stop ends all task sets and tells all executors to stop. It makes the loop close
-// empty when no executor is registered any more.
+// stop ends all task sets and stops all executors. The loop closes empty when no executor is
+// registered any more.
 func (l *loop) stop(empty chan struct{}) {
 	l.stopping = true
 	for _, set := range l.sets {
@@ -197,7 +198,7 @@ func (l *loop) close() {
 // alarm wakes the event loop at a set time by sending it an empty event.
 type alarm struct {
 	timer *time.Timer
-	due   time.Time // when the alarm goes off; the zero time if it was never set
+	due   time.Time // the time for which the alarm was last set; the zero time if it was never set
 }
 
 func newAlarm(inbox chan<- event) *alarm {
@@ -210,9 +211,9 @@ func newAlarm(inbox chan<- event) *alarm {
 	return &alarm{timer: timer}
 }
 
-// set makes the alarm wake the loop at wake or earlier. If wake is the zero time, set does
-// nothing. If the alarm is already set to an earlier time, set does not change that time:
-// the loop then wakes too early, and calls set again at the end of that turn.
+// set sets the alarm to the time wake. It does nothing if wake is the zero time, or if the alarm
+// is already set to an earlier time. In that case the loop wakes early, and calls set again at
+// the end of that turn.
 func (a *alarm) set(wake, now time.Time) {
 	if wake.IsZero() || (a.due.After(now) && !wake.Before(a.due)) {
 		return

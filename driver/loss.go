@@ -2,19 +2,19 @@ package driver
 
 import "time"
 
-// explanationTimeout is how long the cluster manager may take to report why an
-// executor's stream broke. NodeManagers report a container's end once a second, and
-// an idle ApplicationMaster asks the ResourceManager every few seconds.
+// explanationTimeout is how long the driver waits for the cluster manager's report why an
+// executor's stream broke. NodeManagers report a container's end once a second, and an idle
+// ApplicationMaster polls the ResourceManager every few seconds.
 const explanationTimeout = 10 * time.Second
 
-// unexplainedLosses are executors, by id, whose streams broke and whose ends the
-// cluster manager has not reported yet.
+// unexplainedLosses are executors, by id, whose streams broke and whose ends the cluster manager
+// has not reported yet.
 //
-// Their tasks run again elsewhere without waiting for the report; in Spark, tasks wait for
-// it. The report only decides whether the loss counts as a failure of the tasks. A loss
-// that is not reported in time counts as a failure, so that a task that crashes each of its
-// executors ends its job. The executor, which may hang or be disconnected, is then killed
-// and replaced.
+// Their tasks are retried on other executors at once; in Spark, tasks wait for the report. The
+// report only decides whether the loss counts as a failure of the tasks. If it does not arrive
+// in time, the loss counts, so that a task that crashes every executor fails its job after a
+// number of attempts. The executor may still run, for example if its network failed, so it is
+// then killed and replaced.
 type unexplainedLosses map[string]*unexplainedLoss
 
 type unexplainedLoss struct {
@@ -24,7 +24,7 @@ type unexplainedLoss struct {
 	due      time.Time
 }
 
-// lostTask is a task that ran on an executor when the executor was lost.
+// lostTask is a task that was running on an executor when the executor was lost.
 type lostTask struct {
 	set   *runningSet
 	index int
@@ -39,7 +39,7 @@ func (u unexplainedLosses) take(id string) *unexplainedLoss {
 	return loss
 }
 
-// expired removes and returns the losses that were not explained in time.
+// expired removes and returns the losses that were not reported in time.
 func (u unexplainedLosses) expired(now time.Time) []*unexplainedLoss {
 	var expired []*unexplainedLoss
 	for id, loss := range u {
@@ -51,7 +51,7 @@ func (u unexplainedLosses) expired(now time.Time) []*unexplainedLoss {
 	return expired
 }
 
-// next returns when the next loss expires; the zero time if there is none.
+// next returns the earliest time at which a loss expires; the zero time if there is none.
 func (u unexplainedLosses) next() time.Time {
 	var first time.Time
 	for _, loss := range u {
@@ -79,7 +79,7 @@ func (l *loop) executorLost(id string, loss Loss) {
 	}
 }
 
-// expireLosses counts the losses that were not explained in time as failures, and kills the
+// expireLosses counts the losses that were not reported in time as failures, and kills their
 // executors.
 func (l *loop) expireLosses() {
 	var ids []string
@@ -93,8 +93,8 @@ func (l *loop) expireLosses() {
 	}
 }
 
-// countFailures counts an executor's loss as a failure of each task that ran there. When
-// the executor was removed, the scheduler was told that the loss does not count.
+// countFailures counts an executor's loss as a failure of each task that was running on the
+// executor. When the executor was removed, the loss was passed to the scheduler as not counting.
 func (l *loop) countFailures(loss *unexplainedLoss) {
 	for _, lost := range loss.tasks {
 		if set := lost.set; !set.ended {

@@ -6,21 +6,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// mailbox has the messages that wait to be sent over an executor's stream. The
-// event loop adds them without waiting; the stream's goroutine sends them.
+// mailbox contains the messages that wait to be sent over an executor's stream. The event loop
+// adds messages without blocking, and a goroutine of the stream sends them.
 type mailbox struct {
-	ready chan struct{} // has an element if a message waits or the mailbox was closed
+	ready chan struct{} // has an element if a message waits or the mailbox has been closed
 
 	mu          sync.Mutex
 	waiting     *wire.DriverMessage // all unsent messages, merged into one; nil if there are none
 	closed      bool
-	closeReason error // what drain returns once the mailbox is closed
+	closeReason error // return value of drain after the mailbox is closed
 }
 
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
-// put adds a message. If there is an unsent message, put merges the two. Merging is correct
-// because executors act on the fields of a message in a fixed order, see wire.DriverMessage.
+// put adds a message. It merges the message into a message that has not been sent, if there is
+// one. This is correct because executors act on the fields of a message in a fixed order; see
+// wire.DriverMessage.
 func (m *mailbox) put(message *wire.DriverMessage) {
 	m.mu.Lock()
 	if m.waiting == nil {
@@ -32,8 +33,8 @@ func (m *mailbox) put(message *wire.DriverMessage) {
 	m.signal()
 }
 
-// merge adds a later message to into. TestMergeCarriesEveryField fails if merge
-// omits a field of wire.DriverMessage.
+// merge adds the fields of a message to an earlier message. TestMergeCarriesEveryField fails if
+// merge omits a field of wire.DriverMessage.
 func merge(into, message *wire.DriverMessage) {
 	if message.Registered != nil {
 		into.Registered = message.Registered
@@ -63,8 +64,8 @@ func merge(into, message *wire.DriverMessage) {
 	}
 }
 
-// close makes drain send the waiting messages and then return reason. If the mailbox is
-// already closed, the reason of the first call remains.
+// close makes drain send the waiting messages and then return reason. If the mailbox is already
+// closed, close does nothing.
 func (m *mailbox) close(reason error) {
 	m.mu.Lock()
 	if !m.closed {
@@ -88,9 +89,9 @@ func (m *mailbox) take() (message *wire.DriverMessage, closed bool) {
 	return message, m.closed
 }
 
-// drain sends messages until the mailbox is closed or sending fails. It receives from one
-// channel only, because a select that includes a channel shared by all streams would cost
-// nearly as much as sending a message.
+// drain sends messages until the mailbox is closed or a send fails. It receives from only one
+// channel: a select with a second channel that all streams share would take nearly as long as
+// sending a message.
 func (m *mailbox) drain(stream wire.DriverSide) error {
 	for {
 		<-m.ready
@@ -106,12 +107,12 @@ func (m *mailbox) drain(stream wire.DriverSide) error {
 	}
 }
 
-// bytesPerInput is about the size in bytes of a launch or a task set without its inputs.
+// bytesPerInput is the approximate size in bytes of a launch or a task set without its inputs.
 const bytesPerInput = 64
 
-// sendSplit sends a message, split into several if its inputs take more than wire.MaxPart
-// bytes. The first of them has the fields that executors act on before task sets and
-// launches. The last has the fields that executors act on after these.
+// sendSplit sends a message. If the inputs in it take more than wire.MaxPart bytes, it sends
+// several messages. The first one contains the fields that executors act on before task sets and
+// launches, the last one the fields that executors act on after them.
 func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
 	for {
 		sets, launches, size := 0, 0, 0

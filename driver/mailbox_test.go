@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// filled returns a message with every field set, to values that depend on n if possible.
-// Repeated fields have one element.
+// filled returns a message in which every field is set, to a value that depends on n if
+// possible. Repeated fields have one element.
 func filled(message protoreflect.Message, n int) protoreflect.Message {
 	value := func(field protoreflect.FieldDescriptor) protoreflect.Value {
 		switch field.Kind() {

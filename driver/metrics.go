@@ -8,14 +8,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
 )
 
-// Limits of the user's counters and gauges among the metrics, so that a scrape has at
-// most 300 series.
+// Limits on how many of the user's counters and gauges are exposed as metrics. Together they add at
+// most 200 series to a scrape.
 const (
 	maxCounterSeries = 100
-	maxGaugeSeries   = 25 // four series each
+	maxGaugeSeries   = 25 // each gauge has four series
 )
 
-// MetricTable has the metrics of a driver.
+// MetricTable lists the metrics of a driver.
 var MetricTable = metrics.Table[*Status]{
 	metrics.NewGauge("bobbin_driver_start_time_seconds", "When the driver started, in seconds since 1970.", func(s *Status) float64 { return metrics.Seconds(s.Started) }),
 	metrics.NewGauge("bobbin_cores", "Cores of the executors that take new tasks.", func(s *Status) float64 { return float64(s.Totals.Cores) }),

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// distinctMetrics returns metrics in which all numbers differ.
+// distinctMetrics returns metrics in which all numbers are different.
 func distinctMetrics(n uint64) *wire.Metrics {
 	return &wire.Metrics{QueueNanos: n, DecodeNanos: 2 * n, RunNanos: 3 * n, EncodeNanos: 4 * n, ResultBytes: 5 * n,
 		BytesRead: 6 * n, BytesWritten: 7 * n, PeakMemoryBytes: 8 * n}
@@ -51,7 +51,7 @@ func TestMetricsOfAJobAreSums(t *testing.T) {
 	shows(sum(2, 2))
 	last(2, wire.TaskState_TASK_STATE_STORED, 5)
 	shows(sum(7, 5))
-	p.finish(launches[2], "held") // the last update does not repeat the metrics
+	p.finish(launches[2], "held") // the last update does not contain the metrics again
 	again := p.launches(1)[0]
 	shows(sum(7, 5))
 	p.finish(again, "x")

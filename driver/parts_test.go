@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// start is the start time in the tests of the event loop's parts.
+// start is the initial time in tests of the types of loop's fields.
 var start = time.Unix(1000, 0)
 
 func TestLiveness(t *testing.T) {

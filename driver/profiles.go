@@ -12,19 +12,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// resourceProfile is a profile with the numbers of its task sets and executors.
+// resourceProfile is a resource profile with the numbers of its task sets and executors.
 type resourceProfile struct {
 	profile.Profile
-	inUse       bool             // executors are wanted: always for the default profile, for others until they are released
+	inUse       bool             // whether executors may be requested: always for the default profile, for others until they are released
 	sets        int              // number of task sets that run on its executors
-	unusedSince time.Time        // when the last of these task sets ended
+	unusedSince time.Time        // end time of the last of these task sets
 	executors   int              // number of registered executors
-	instances   int              // number of executors that are wanted without dynamic allocation
-	pool        *allocation.Pool // nil without dynamic allocation
+	instances   int              // number of requested executors if dynamic allocation is off
+	pool        *allocation.Pool // nil if dynamic allocation is off
 	tasksToRun  allocation.Work  // input of dynamic allocation, computed in each turn of the event loop
 }
 
-// total returns how many executors of the profile are wanted.
+// total returns the number of executors of the profile to request.
 func (p *resourceProfile) total() int {
 	switch {
 	case !p.inUse:
@@ -35,7 +35,7 @@ func (p *resourceProfile) total() int {
 	return p.instances
 }
 
-// beginSet counts a task set that starts to run on the profile's executors.
+// beginSet records that a task set starts to run on the profile's executors.
 func (p *resourceProfile) beginSet() {
 	p.inUse = true
 	p.sets++
@@ -46,9 +46,9 @@ func (p *resourceProfile) endSet(now time.Time) {
 	p.unusedSince = now
 }
 
-// slots returns how many tasks an executor of the profile runs at once if each
-// takes cpus cores and the given resources. A resource whose amount only a discovery
-// script on the executor finds out is not known in advance, and does not limit the result.
+// slots returns how many tasks an executor of the profile can run at once if each task uses cpus
+// cores and the given resources. It ignores resources whose amount is not in the profile, but is
+// determined by a discovery script on the executor.
 func (p *resourceProfile) slots(c *config.Config, cpus int, resources map[string]float64) int {
 	slots := p.Cores / cpus
 	if len(resources) == 0 {
@@ -74,7 +74,7 @@ type profiles struct {
 	config      *config.Config
 	list        []*resourceProfile // ordered by id; the first is the default profile
 	lastID      int
-	idleTimeout time.Duration // how long a profile is unused before it is released
+	idleTimeout time.Duration // how long a profile must be unused before it is released
 }
 
 func newProfiles(c *config.Config) profiles {
@@ -92,7 +92,7 @@ func (p *profiles) add(added profile.Profile) *resourceProfile {
 	return r
 }
 
-// byID returns the profile with an id, nil if there is none.
+// byID returns the profile with the given id; nil if there is none.
 func (p *profiles) byID(id int) *resourceProfile {
 	if at := slices.IndexFunc(p.list, func(r *resourceProfile) bool { return r.ID == id }); at >= 0 {
 		return p.list[at]
@@ -100,8 +100,8 @@ func (p *profiles) byID(id int) *resourceProfile {
 	return nil
 }
 
-// findOrAdd returns the profile that equals wanted except for its ID. If there is none,
-// findOrAdd adds wanted with a new ID and sets added.
+// findOrAdd returns the profile that equals wanted except for its ID. If there is none, it adds
+// wanted with a new ID, and added is true.
 func (p *profiles) findOrAdd(wanted profile.Profile) (r *resourceProfile, added bool) {
 	for _, r := range p.list {
 		if r.Same(wanted) {
@@ -117,7 +117,7 @@ func (p *profiles) remove(removed *resourceProfile) {
 	p.list = slices.DeleteFunc(p.list, func(r *resourceProfile) bool { return r == removed })
 }
 
-// total returns how many executors of all profiles are wanted.
+// total returns the number of executors to request, for all profiles together.
 func (p *profiles) total() int {
 	total := 0
 	for _, r := range p.list {
@@ -126,9 +126,9 @@ func (p *profiles) total() int {
 	return total
 }
 
-// unusedProfiles returns the profiles that no task set has used for the idle timeout and
-// whose executors hold no data. next is when another profile will have been unused for that
-// long; the zero time means that there is none.
+// unusedProfiles returns the profiles that no task set has used for the idle timeout and whose
+// executors hold no data. next is the time at which another profile will have been unused for
+// the idle timeout; the zero time means that there is no such profile.
 func (p *profiles) unusedProfiles(now time.Time, holdsData func(*resourceProfile) bool) (unused []*resourceProfile, next time.Time) {
 	for _, r := range p.list[1:] {
 		if r.sets > 0 || holdsData(r) {
@@ -143,8 +143,8 @@ func (p *profiles) unusedProfiles(now time.Time, holdsData func(*resourceProfile
 	return unused, next
 }
 
-// releaseProfiles decommissions the executors of unused profiles, and removes a profile
-// after its last executor. It returns when to call it again (zero: never).
+// releaseProfiles decommissions the executors of unused profiles, and removes a profile that has
+// no executors left. It returns the time of the next call; the zero time means never.
 func (l *loop) releaseProfiles() (next time.Time) {
 	unused, next := l.profiles.unusedProfiles(l.now, l.holdsData)
 	for _, p := range unused {
@@ -177,8 +177,8 @@ func (l *loop) holdsData(p *resourceProfile) bool {
 	return false
 }
 
-// profileOf returns the resource profile whose executors run a task set. If all
-// executors run in this process, they run the task sets of every profile.
+// profileOf returns the resource profile whose executors run a task set. If all executors run in
+// this process, it is the default profile for every task set.
 func (l *loop) profileOf(spec *TaskSet) *resourceProfile {
 	if spec.Profile == nil || l.isLocal() {
 		return l.profiles.list[0]
@@ -191,9 +191,9 @@ func (l *loop) profileOf(spec *TaskSet) *resourceProfile {
 	return p
 }
 
-// adaptAllocation is dynamic allocation: it adapts the number of wanted executors to the work,
-// and decommissions idle executors. It returns when to call it again (zero: never). Its
-// cost is proportional to the number of task sets.
+// adaptAllocation implements dynamic allocation: it adapts the number of requested executors to
+// the tasks to run, and decommissions idle executors. It returns the time of the next call; the
+// zero time means never. Its cost is proportional to the number of task sets.
 func (l *loop) adaptAllocation() (next time.Time) {
 	if l.stopping || l.profiles.list[0].pool == nil {
 		return time.Time{}
@@ -225,8 +225,8 @@ func (l *loop) adaptAllocation() (next time.Time) {
 	return next
 }
 
-// decommissionSurplus decommissions executors that are not wanted any more. Before that, it
-// requests fewer executors, so that the cluster manager does not replace these.
+// decommissionSurplus decommissions executors that are not needed any more. It first reduces the
+// number of requested executors, so that the cluster manager does not replace them.
 func (l *loop) decommissionSurplus(executors []*executor, reason func(*executor) string) {
 	if len(executors) == 0 {
 		return
@@ -238,8 +238,8 @@ func (l *loop) decommissionSurplus(executors []*executor, reason func(*executor)
 	}
 }
 
-// taskResources returns a profile's amounts of resources other than memory and cores, such
-// as GPUs, by the names that tasks use. exists is false if no profile has the id.
+// taskResources returns a profile's amounts of resources other than memory and cores, such as
+// GPUs, by the resource names that tasks request. exists is false if no profile has the id.
 func (d *Driver) taskResources(id int) (resources map[string]int64, exists bool) {
 	if id == profile.DefaultID {
 		return config.TaskResourceNames(d.options.Config, profile.Default(d.options.Config).Resources), true

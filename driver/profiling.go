@@ -15,14 +15,14 @@ import (
 // maxPprofExecutors is the largest number of executors that one request profiles.
 const maxPprofExecutors = 20
 
-// pprofReplyTimeout is how long the driver waits for the profiles of executors, in addition
-// to the duration for which they are profiled.
+// pprofReplyTimeout is how long the driver waits for the profiles of executors after the
+// requested duration of the profile.
 const pprofReplyTimeout = 10 * time.Second
 
 // pprofRequest is a request for a profile that an executor has not answered.
 type pprofRequest struct {
 	executor *executor
-	replies  chan<- pprofReply // has room for the reply, so sending never blocks
+	replies  chan<- pprofReply // buffered, so that a send never blocks
 }
 
 type pprofReply struct {
@@ -31,12 +31,12 @@ type pprofReply struct {
 	err      error
 }
 
-// TakeProfile profiles the driver or the selected executors: if more than 20 are selected,
-// the 20 that run the most task attempts now. It returns one profile in the format of go tool pprof, in
-// which the profiles of several executors are merged. Comments in the profile say which
-// executors are in it, and which are missing and why. TakeProfile fails if the request is
-// invalid, if no executor answers in time or before ctx ends, and with ErrStopped if the
-// driver stops.
+// TakeProfile profiles the driver or the selected executors. Of more than 20 selected executors,
+// it profiles the 20 with the most task attempts at this time. It returns one profile in the
+// format of go tool pprof, into which the profiles of several executors are merged. Comments in
+// that profile name the executors whose profiles it contains, and the executors whose profiles
+// are missing, with the reasons. TakeProfile fails if the request is invalid, if no executor
+// replies in time or before ctx ends, and with ErrStopped if the driver stops.
 func (d *Driver) TakeProfile(ctx context.Context, r profiling.Request) ([]byte, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (d *Driver) TakeProfile(ctx context.Context, r profiling.Request) ([]byte, 
 	return d.collectPprofs(ctx, asked, replies)
 }
 
-// collectPprofs waits for the profiles of executors, and merges them.
+// collectPprofs waits for the profiles of executors and merges them.
 func (d *Driver) collectPprofs(ctx context.Context, asked map[string]uint64, replies <-chan pprofReply) ([]byte, error) {
 	var profiles [][]byte
 	var comments []string
@@ -108,9 +108,9 @@ func (d *Driver) collectPprofs(ctx context.Context, asked map[string]uint64, rep
 	return profiling.Merge(profiles, comments)
 }
 
-// requestPprofs asks the selected executors for a profile, at most maxPprofExecutors of
-// them, those with the most attempts first. It returns the ids of the requests, by the id of
-// the executor.
+// requestPprofs requests profiles from the selected executors. If more than maxPprofExecutors
+// are selected, it requests them only from the executors with the most attempts. It returns the
+// ids of the requests, by executor id.
 func (l *loop) requestPprofs(r profiling.Request, replies chan<- pprofReply) map[string]uint64 {
 	var executors []*executor
 	for _, e := range l.executors {
@@ -131,7 +131,7 @@ func (l *loop) requestPprofs(r profiling.Request, replies chan<- pprofReply) map
 	return asked
 }
 
-// runs reports whether the executor runs a task of a job, has one queued, or stores the
+// runs reports whether the executor runs an attempt of a job, has one queued, or stores the
 // result of one.
 func (e *executor) runs(job uint64) bool {
 	for _, a := range e.attempts {
@@ -142,7 +142,7 @@ func (e *executor) runs(job uint64) bool {
 	return false
 }
 
-// receivePprof passes on a profile that an executor has taken.
+// receivePprof passes a profile from an executor to the goroutine that waits for it.
 func (l *loop) receivePprof(e *executor, p *wire.Profile) {
 	order, ordered := l.pprofRequests[p.GetId()]
 	if !ordered || order.executor != e {
@@ -156,7 +156,7 @@ func (l *loop) receivePprof(e *executor, p *wire.Profile) {
 	order.replies <- reply
 }
 
-// failPprofRequests answers the open requests for profiles of a lost executor with errors.
+// failPprofRequests replies to the pending requests for profiles of a lost executor with errors.
 func (l *loop) failPprofRequests(e *executor, reason string) {
 	for id, order := range l.pprofRequests {
 		if order.executor == e {

@@ -14,7 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// executorsIn returns how many samples of each executor a profile has, and its comments.
+// executorsIn returns the number of samples of each executor in a profile, and the profile's
+// comments.
 func executorsIn(t *testing.T, encoded []byte) (samples map[string]int, comments []string) {
 	t.Helper()
 	p, err := profile.ParseData(encoded)

@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// network forwards connections of executors to their driver, and can fail.
+// network forwards connections of executors to their driver. A test can make it fail.
 type network struct {
 	listener net.Listener
 	target   string
@@ -54,7 +54,7 @@ func newNetwork(t *testing.T, target string) *network {
 	return n
 }
 
-// cut breaks every connection. New ones can be made.
+// cut breaks every connection. New connections are still possible.
 func (n *network) cut() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,7 +64,7 @@ func (n *network) cut() {
 	n.connections = nil
 }
 
-// close breaks every connection and refuses new ones.
+// close breaks every connection and refuses new connections.
 func (n *network) close() {
 	_ = n.listener.Close()
 	n.cut()
@@ -123,7 +123,7 @@ func TestAnExecutorWhoseDriverIsGoneEnds(t *testing.T) {
 	require.ErrorContains(t, err, "could not join again")
 }
 
-// register returns the first message of an executor's process.
+// register returns the registration message of an executor process.
 func register(instance uint64) *wire.ExecutorMessage {
 	return &wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "1", Host: "h", Cores: 1, Version: wire.Version, Instance: instance}}
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// Events returns Options.Events; nil if nothing is recorded.
+// Events returns Options.Events, which may be nil.
 func (d *Driver) Events() *events.Recorder { return d.options.Events }
 
-// NewID returns an id for a job or a stage, for TaskSet and for events. Jobs, stages and
-// task sets share one sequence of ids.
+// NewID returns a new id for a job or a stage, as used in TaskSet and in events. Ids of jobs,
+// stages and task sets are from one sequence.
 func (d *Driver) NewID() uint64 { return d.lastID.Add(1) }
 
-// recorder records what happens in the event loop as events.
+// recorder records events for changes in the event loop.
 type recorder struct {
-	events             *events.Recorder // nil if nothing is recorded
-	lastExecutorNumber uint32           // number of the executor that registered last
-	lastWanted         map[int]int      // wanted executors in the latest ExecutorsRequested, by profile
+	events             *events.Recorder // nil if no events are recorded
+	lastExecutorNumber uint32           // registration number of the latest executor
+	lastWanted         map[int]int      // number of executors in the latest ExecutorsRequested, by profile
 	recordedProfiles   map[int]bool     // ids of the profiles for which a ProfileAdded was recorded
 	valuesRecordedAt   time.Time        // when recordValues last recorded values
 }
@@ -62,7 +62,8 @@ func (r *recorder) profile(p *resourceProfile, now time.Time) {
 	})
 }
 
-// requested records how many executors are wanted, if that has changed.
+// requested records the number of requested executors of each profile, if the number has
+// changed.
 func (r *recorder) requested(request Request, now time.Time) {
 	for _, demand := range request.Demands {
 		id := demand.Profile.ID
@@ -74,7 +75,8 @@ func (r *recorder) requested(request Request, now time.Time) {
 	}
 }
 
-// submitted records a submitted task set and, if the set is a job of its own, the job.
+// submitted records a submitted task set. If the set is a job of its own, it also records the
+// job.
 func (r *recorder) submitted(set *runningSet, now time.Time) {
 	r.profile(set.profile, now)
 	spec, job := &set.spec, set.spec.Job
@@ -105,8 +107,8 @@ func (r *recorder) setEnded(set *runningSet, state string, err error, now time.T
 	}
 }
 
-// recordValues records the counters and gauges of each running task set in which they have
-// changed. It does so at most once in valuesInterval.
+// recordValues records the counters and gauges of each running task set whose values have
+// changed. It does nothing if it last recorded values less than valuesInterval ago.
 func (l *loop) recordValues() {
 	r := &l.record
 	if r.events == nil || l.now.Sub(r.valuesRecordedAt) < valuesInterval {
@@ -144,7 +146,7 @@ func (r *recorder) memorySample(e *executor, now time.Time) {
 	r.events.Memory(events.MemorySample{Executor: e.registrationNumber, Time: events.MicrosOf(now), Resident: int64(e.residentBytes)})
 }
 
-// heapProfiled records that an executor has kept a heap profile.
+// heapProfiled records that an executor has written a heap profile.
 func (r *recorder) heapProfiled(e *executor, now time.Time) {
 	r.events.Record(&events.ExecutorHeapProfiled{Time: events.At(now), ID: e.id, Resident: int64(e.residentBytes)})
 }
@@ -173,7 +175,7 @@ func localityOf(level scheduler.Locality) uint8 {
 	return events.LocalityAny
 }
 
-// row returns the attempt's row in events, without the fields that its end sets.
+// row returns the attempt's row in events, without the fields that are set at its end.
 func (a *attempt) row() events.Attempt {
 	return events.Attempt{
 		Set: a.set.id, Task: uint32(a.set.spec.indexOf(a.index)), Number: uint32(a.number), Executor: a.executor.registrationNumber,
@@ -211,8 +213,8 @@ func (r *recorder) ended(a *attempt, outcome events.Outcome, metrics *wire.Metri
 	r.events.Record(failed)
 }
 
-// updated records the end that an update of an attempt reports, except the success of an
-// attempt of a barrier set. Such a success is recorded when it counts, in taskDone.
+// updated records the end of an attempt that an update reports. It does not record the success
+// of an attempt of a barrier set; taskDone does, when all tasks of the set have results.
 func (r *recorder) updated(a *attempt, update *wire.TaskUpdate, now time.Time) {
 	switch update.GetState() {
 	case wire.TaskState_TASK_STATE_FINISHED:

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 )
 
-// localTasks runs a job of short tasks that prefer hosts a and b in turn, and returns how
-// many attempts ran on their host.
+// localTasks runs a job of short tasks that prefer hosts a and b alternately. It returns how
+// many attempts ran on a preferred host.
 func localTasks(t *testing.T, d *driver.Driver, tasks int) int {
 	job := driver.TaskSet{Name: "naps", Function: "nap"}
 	for i := range tasks {

@@ -69,8 +69,8 @@ func TestResultsStreamAsTheyFinish(t *testing.T) {
 		<-ready
 		require.NoError(t, err)
 		require.Equal(t, order[next], result.Index)
-		// The next task ends only now, so the driver did not hold back this result until
-		// the next task had ended.
+		// End the next task only now: the driver must deliver a result without waiting for the
+		// end of the next task.
 		if next++; next < len(order) {
 			finishNext()
 		}
@@ -258,7 +258,7 @@ func TestStopWaitsABoundedTime(t *testing.T) {
 		p := join(t, d, "1", "h", 1)
 		q := join(t, d, "2", "h", 1)
 		go func() {
-			// One executor stops, the other hangs until it is lost.
+			// One executor stops. The other one does not respond until it is lost.
 			for q.recv().GetStop() == nil {
 			}
 			q.leave()
@@ -349,7 +349,7 @@ func TestLateRepeatedAndUnknownMessagesAreHarmless(t *testing.T) {
 
 func TestATooLargeInputFailsBeforeAnyTaskRuns(t *testing.T) {
 	d := start(t, driver.Options{})
-	huge := make([]byte, wire.MaxInput+1) // never written to, so it occupies no memory
+	huge := make([]byte, wire.MaxInput+1) // not written, so it occupies no memory
 	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Tasks: []driver.Task{{}, {Input: huge}}})
 	require.ErrorContains(t, err, `job "j": the input of task 1 takes 1073741825 bytes encoded, the most is 1073741824`)
 	_, err = outcome(t.Context(), d, driver.TaskSet{Name: "j", Shared: huge})

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// runningSet is a task set that was submitted and has not ended. Submit sets its
-// id, spec and listener; the event loop owns all other fields.
+// runningSet is a task set that was submitted and has not ended. Submit sets id, spec and
+// listener. Only the event loop uses the other fields.
 type runningSet struct {
 	id          uint64
 	spec        TaskSet
@@ -23,15 +23,15 @@ type runningSet struct {
 	cpus                int              // cores of each task
 	resources           map[string]float64
 	pool                string // name of the scheduling pool; "" if scheduler.mode is FIFO
-	slots               int    // how many of its tasks one executor runs at once
+	slots               int    // how many of the set's tasks one executor can run at once
 	maxFailures         int
 	executorsWithShared map[*executor]struct{} // executors that were sent spec.Shared
 	submitted           time.Time
-	scheduled           bool // set once the set was submitted to the scheduler
+	scheduled           bool // whether the set was submitted to the scheduler
 	ended               bool
 
 	doneTasks            int // tasks that are done
-	runningAttempts      int // attempts that run
+	runningAttempts      int // attempts that run or are queued at executors
 	speculativeCopies    int // speculative attempts launched so far
 	failedAttempts       int
 	launches             int    // attempts launched so far
@@ -43,10 +43,10 @@ type runningSet struct {
 	values               values // counters and gauges of tasks that are done
 	metrics              Metrics
 	attemptsWithProgress map[scheduler.AttemptID]*attempt // unfinished attempts that have reported progress
-	recordedValues       *events.TaskSetValues            // the latest; nil for none
+	recordedValues       *events.TaskSetValues            // latest values that were recorded as an event; nil if none were
 }
 
-// submit begins a task set, or ends it at once if it can never run.
+// submit starts a task set. If the set can never run, it ends the set at once.
 func (l *loop) submit(set *runningSet) {
 	slots := l.configure(set)
 	l.history.totals.Jobs++
@@ -56,7 +56,7 @@ func (l *loop) submit(set *runningSet) {
 	switch {
 	case l.stopping:
 		err = ErrStopped
-	case len(set.spec.Tasks) == 0: // a set without tasks is done at once
+	case len(set.spec.Tasks) == 0: // a set without tasks succeeds at once
 	default:
 		if err = l.checkFits(set, slots); err == nil {
 			l.schedule(set)
@@ -66,9 +66,9 @@ func (l *loop) submit(set *runningSet) {
 	l.endSet(set, err)
 }
 
-// configure sets the fields of a set: from its specification, or from the settings if the
-// specification says nothing. It returns how many tasks of the set an executor of its
-// profile can run at a time.
+// configure sets the fields of a set from its specification or, for unset fields of the
+// specification, from the settings. It returns how many tasks of the set an executor of the
+// set's profile can run at once.
 func (l *loop) configure(set *runningSet) (slots int) {
 	settings := l.d.options.Config
 	set.submitted = l.now
@@ -112,7 +112,7 @@ func (l *loop) checkFits(set *runningSet, slots int) error {
 	return nil
 }
 
-// schedule hands a set to the scheduler.
+// schedule submits a set to the scheduler.
 func (l *loop) schedule(set *runningSet) {
 	set.profile.beginSet()
 	set.scheduled = true
@@ -143,7 +143,7 @@ func (l *loop) schedule(set *runningSet) {
 		"profile", set.profile.ID, "pool", set.pool, "group", set.spec.Group)
 }
 
-// endSet ends a task set and kills its attempts. err is nil if all tasks are done.
+// endSet ends a task set and kills its attempts. err is nil if all tasks have results.
 func (l *loop) endSet(set *runningSet, err error) {
 	set.ended = true
 	delete(l.sets, set.id)

@@ -66,7 +66,7 @@ func (l *loop) poolOf(spec *TaskSet) string {
 	return spec.Pool
 }
 
-// offer makes the scheduler assign tasks to free cores, and launches them.
+// offer has the scheduler assign tasks to free cores, and launches these tasks.
 func (l *loop) offer() {
 	launches, events := l.scheduler.Offer(l.now)
 	l.handleSchedulerEvents(events)
@@ -103,10 +103,10 @@ func (l *loop) launch(e *executor, set *runningSet, launch *scheduler.Launch) {
 	}
 }
 
-// registrationWait is how long an application waits for its executors to register. They
-// start together, but if nodes have to download the program, the first executor may register
-// seconds before the last. Until the deadline, a task that prefers a host waits for that
-// host (for locality.wait) even if no executor there has registered yet.
+// registrationWait is how long an application waits for its executors to register. Although they
+// are requested together, the first may register seconds before the last, because some nodes
+// must download the program. Until the deadline, a task that prefers a host waits for that host
+// (for locality.wait) even if no executor on the host has registered yet.
 type registrationWait struct {
 	timeout  time.Duration
 	deadline time.Time // zero before the first executor registers
@@ -116,15 +116,15 @@ func newRegistrationWait(c *config.Config) registrationWait {
 	return registrationWait{timeout: config.RegisteredWait.In(c)}
 }
 
-// registered starts the wait when the first executor registers.
+// registered sets the deadline when the first executor registers.
 func (w *registrationWait) registered(now time.Time) {
 	if w.deadline.IsZero() {
 		w.deadline = now.Add(w.timeout)
 	}
 }
 
-// pendingDeadline returns the deadline; the zero time if the deadline has passed or enough
-// executors have registered.
+// pendingDeadline returns the deadline. It returns the zero time if the deadline has passed or
+// if enough executors have registered.
 func (w *registrationWait) pendingDeadline(now time.Time, executors, wanted int) time.Time {
 	if executors >= wanted || !now.Before(w.deadline) {
 		return time.Time{}
@@ -139,7 +139,7 @@ func (l *loop) registrationDeadline() time.Time {
 	return l.registration.pendingDeadline(l.now, len(l.executors)-len(l.decommissions.executors), l.profiles.total())
 }
 
-// speculationTimer decides when to look for slow tasks.
+// speculationTimer determines when the driver searches for slow attempts.
 type speculationTimer struct {
 	interval  time.Duration // 0 if speculation is off
 	nextCheck time.Time
@@ -152,8 +152,8 @@ func newSpeculationTimer(c *config.Config) speculationTimer {
 	return speculationTimer{interval: max(config.SpeculationInterval.In(c), time.Millisecond)}
 }
 
-// speculate looks for slow tasks if it is time, so that the next offer launches copies of
-// them. It returns when to look again (zero: never).
+// speculate searches for slow attempts when a search is due. The next offer launches copies of
+// them. It returns the time of the next call; the zero time means never.
 func (l *loop) speculate() (next time.Time) {
 	s := &l.speculation
 	if s.interval == 0 || len(l.sets) == 0 || l.stopping {
@@ -171,20 +171,20 @@ func (l *loop) speculate() (next time.Time) {
 }
 
 const (
-	// blockedInterval is how long a task set must have launched no task before the driver
-	// reports why. It is also the time between two checks.
+	// blockedInterval is the time without launches after which the driver reports why a task set
+	// launches no tasks. It is also the time between two checks.
 	blockedInterval = 15 * time.Second
-	// maxCheckedSets is the largest number of task sets that one check looks at. It is
-	// limited because the scheduler goes through all executors for each of these sets.
+	// maxCheckedSets is the largest number of task sets in one check. There is a limit because
+	// the scheduler visits all executors for each of these sets.
 	maxCheckedSets = 100
 )
 
-// blockedCheck decides when to look for task sets that launch no tasks.
+// blockedCheck determines when the driver searches for task sets that launch no tasks.
 type blockedCheck struct {
 	nextCheck time.Time // when the next check is due; zero if no task set runs
 }
 
-// isDue reports whether a check is due. running is set if any task set runs.
+// isDue reports whether a check is due. running must be true if any task set runs.
 func (b *blockedCheck) isDue(now time.Time, running bool) bool {
 	if !running {
 		b.nextCheck = time.Time{}
@@ -198,9 +198,9 @@ func (b *blockedCheck) isDue(now time.Time, running bool) bool {
 	return !first
 }
 
-// checkBlocked finds out why task sets launch no tasks. Reasons that may last until a
-// person acts are stored in runningSet.blockedReason and logged. It returns when to call it
-// again; the zero time means never.
+// checkBlocked determines why task sets launch no tasks. It logs reasons that may last until a
+// person acts, and stores them in runningSet.blockedReason. It returns the time of the next
+// call; the zero time means never.
 func (l *loop) checkBlocked() (next time.Time) {
 	if !l.blocked.isDue(l.now, len(l.sets) > 0 && !l.stopping) {
 		return l.blocked.nextCheck
@@ -213,7 +213,7 @@ func (l *loop) checkBlocked() (next time.Time) {
 		if set.launches == set.launchesAtLastCheck && l.now.Sub(set.submitted) >= blockedInterval && checks < maxCheckedSets {
 			checks++
 			switch wait, reason := l.scheduler.WhyWaiting(id); wait {
-			case scheduler.WaitNone, scheduler.WaitAllBusy, scheduler.WaitForLocality: // these states end by themselves
+			case scheduler.WaitNone, scheduler.WaitAllBusy, scheduler.WaitForLocality: // these states end without action of a person
 			default:
 				set.blockedReason = reason
 				l.logger.Warn("job waits", "job", id, "name", set.spec.Name, "reason", reason)

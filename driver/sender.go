@@ -7,30 +7,30 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// maxEndedSetsBytes is how many bytes of shared inputs (TaskSet.Shared) of ended task sets
-// an executor may keep. Normally, the next message to the executor also names the sets to
-// forget. If these take more bytes, the driver sends a message for this purpose only.
+// maxEndedSetsBytes is the largest total size of shared inputs (TaskSet.Shared) of ended task
+// sets that an executor may still store. Normally, the ids of ended sets are sent with the next
+// message to the executor. Above this size, the driver sends a message only for these ids.
 const maxEndedSetsBytes = 256 << 10
 
-// sender builds all messages to executors. Each executor gets at most one message in a
-// turn (iteration) of the event loop; flush puts it into the executor's mailbox.
+// sender builds the messages to executors. In each turn (iteration) of the event loop, an
+// executor is sent at most one message, which flush puts into the executor's mailbox.
 //
-// To send something new, add a field to wire.DriverMessage, whose comment defines the
-// order in which executors act on fields, a method here that sets it, and its merging in
-// mailbox.go.
+// To send a new kind of content, add a field to wire.DriverMessage (whose comment defines the
+// order in which executors act on fields), a method of sender that sets the field, and its
+// merging in mailbox.go.
 type sender struct {
-	executorsWithMessage []*executor // executors that get a message in this turn
+	executorsWithMessage []*executor // executors whose outgoing.message is set in this turn
 }
 
-// outgoing is what the driver will send to one executor at the end of the turn.
+// outgoing is what the driver sends to one executor at the end of the turn.
 type outgoing struct {
 	message        *wire.DriverMessage // built in this turn; nil if there is none
-	launchBytes    int                 // size of the inputs of the message's last launch
+	launchBytes    int                 // size in bytes of the inputs in the last element of message.Launches
 	endedSets      []uint64            // ids of ended task sets, sent with the next message
-	endedSetsBytes int                 // size of the shared inputs of these sets
+	endedSetsBytes int                 // size in bytes of the shared inputs of these sets
 }
 
-// messageTo returns this turn's message to an executor, and creates it if there is none.
+// messageTo returns this turn's message to an executor. It creates the message if necessary.
 func (s *sender) messageTo(e *executor) *wire.DriverMessage {
 	if e.outgoing.message == nil {
 		e.outgoing.message = &wire.DriverMessage{}
@@ -52,13 +52,13 @@ func (s *sender) flush() {
 
 func (s *sender) registered(e *executor) { s.messageTo(e).Registered = &wire.Registered{} }
 
-// refuse answers a registration that is not accepted, and ends the executor's stream.
+// refuse replies to a registration that the driver refuses, and ends the executor's stream.
 func (s *sender) refuse(to *executorStream, reason string) {
 	to.mailbox.put(&wire.DriverMessage{Refused: &wire.Refused{Reason: reason}})
 	to.mailbox.close(nil)
 }
 
-// decommission tells an executor that it gets no further tasks.
+// decommission sends an executor the notice that no further tasks are launched on it.
 func (s *sender) decommission(e *executor, notice DecommissionNotice) {
 	message := &wire.Decommission{Reason: validUTF8(notice.Reason)}
 	if !notice.Deadline.IsZero() {
@@ -71,13 +71,13 @@ func (s *sender) stop(e *executor, reason string) {
 	s.messageTo(e).Stop = &wire.Stop{Reason: validUTF8(reason)}
 }
 
-// credentials sends an executor the newest delegation tokens.
+// credentials sends the newest delegation tokens to an executor.
 func (s *sender) credentials(e *executor, credentials *wire.Credentials) {
 	s.messageTo(e).Credentials = credentials
 }
 
-// taskSet sends a task set's function and shared input to an executor, unless the
-// executor was sent them before.
+// taskSet sends a task set's function and shared input to an executor to which they have not
+// been sent.
 func (s *sender) taskSet(e *executor, set *runningSet) {
 	if _, sent := set.executorsWithShared[e]; sent {
 		return
@@ -89,9 +89,10 @@ func (s *sender) taskSet(e *executor, set *runningSet) {
 	})
 }
 
-// launch tells an executor to run an attempt. If the attempt differs from those in the
-// message's last launch only in its task and input, and its id follows theirs, launch adds
-// the attempt to that launch. A separate launch would cost more than a short task.
+// launch sends an attempt to its executor. A wire.Launch can contain several attempts with
+// successive ids that differ only in their tasks and inputs. If possible, launch adds the
+// attempt to the last wire.Launch in the message, because a new one takes more time than a short
+// task.
 func (s *sender) launch(a *attempt, launch *scheduler.Launch) {
 	set, e := a.set, a.executor
 	own := &wire.Launch{
@@ -120,7 +121,7 @@ func (s *sender) launch(a *attempt, launch *scheduler.Launch) {
 	}
 }
 
-// barrierPeers tells the executors of a barrier set where all its tasks run.
+// barrierPeers tells the executors of a barrier task set the executor and host of each of its tasks.
 func (s *sender) barrierPeers(set *runningSet, attempts []*attempt) {
 	peers := &wire.BarrierPeers{TaskSet: set.id}
 	executors := map[*executor]struct{}{}
@@ -134,8 +135,8 @@ func (s *sender) barrierPeers(set *runningSet, attempts []*attempt) {
 	}
 }
 
-// barrierRelease lets an attempt pass the barrier at which it waits; if problem is
-// not "", the wait fails with that error instead.
+// barrierRelease ends an attempt's wait at a barrier. If problem is not "", the wait fails with
+// that error.
 func (s *sender) barrierRelease(a *attempt, problem string) {
 	message := s.messageTo(a.executor)
 	message.BarrierReleases = append(message.BarrierReleases, &wire.BarrierRelease{Attempt: uint64(a.id), Error: problem})
@@ -152,19 +153,19 @@ func (s *sender) fetch(a *attempt) {
 	message.Fetches = append(message.Fetches, uint64(a.id))
 }
 
-// recall asks an executor to return all attempts that it has queued.
+// recall requests that an executor returns all its queued attempts.
 func (s *sender) recall(e *executor) { s.messageTo(e).Recall = true }
 
-// kill tells an executor to kill an attempt. The reason may contain invalid UTF-8.
+// kill requests that an executor kills an attempt. The reason may contain invalid UTF-8.
 func (s *sender) kill(a *attempt, reason string) {
 	message := s.messageTo(a.executor)
 	message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: validUTF8(reason)})
 }
 
-// forget tells an executor that a task set has ended. Usually it only adds this to the next
-// message that the executor gets for another reason, because a separate message costs more
-// than the tasks of a short set. It creates a message if the set is a barrier set, or if
-// the executor would otherwise keep more than maxEndedSetsBytes.
+// forget reports to an executor that a task set has ended. Normally, the report is sent with the
+// next message that is sent for another reason, because a message takes more time than the tasks
+// of a short set. If the set is a barrier set, or if the executor would otherwise store more
+// than maxEndedSetsBytes, forget creates a message.
 func (s *sender) forget(e *executor, set *runningSet) {
 	e.outgoing.endedSets = append(e.outgoing.endedSets, set.id)
 	e.outgoing.endedSetsBytes += len(set.spec.Shared)
@@ -173,13 +174,13 @@ func (s *sender) forget(e *executor, set *runningSet) {
 	}
 }
 
-// release tells an executor that data under a key is not needed any more.
+// release reports to an executor that the data under a key is not needed any more.
 func (s *sender) release(e *executor, key string) {
 	message := s.messageTo(e)
 	message.Release = append(message.Release, key)
 }
 
-// requestPprof asks an executor for a profile of its process.
+// requestPprof requests a profile of an executor's process.
 func (s *sender) requestPprof(e *executor, request *wire.ProfileRequest) {
 	message := s.messageTo(e)
 	message.Profiles = append(message.Profiles, request)

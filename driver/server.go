@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// Small buffers keep the memory of a driver with ten thousand executors low.
-	// Each executor's connection has a read buffer; write buffers are shared.
+	// The buffers are small to limit the memory of a driver with ten thousand executors. Each
+	// connection has its own read buffer; write buffers are shared.
 	readBufferBytes  = 4 << 10
 	writeBufferBytes = 8 << 10
-	// windowBytes is the HTTP/2 flow control window: how much one executor may send
-	// before the driver reads it. It is fixed, because gRPC's estimate of the
-	// bandwidth costs a ping for nearly every message.
+	// windowBytes is the HTTP/2 flow control window: how many bytes an executor may send before
+	// the driver reads them. It is fixed, because gRPC's bandwidth estimation sends a ping for
+	// nearly every message.
 	windowBytes = 1 << 20
-	// maxReceive is the largest accepted message in bytes; executors send much less.
+	// maxReceive is the largest accepted message in bytes. Executors send much smaller messages.
 	maxReceive = 4 * wire.MaxPart
 	// minPing is the shortest interval of keepalive pings that an executor may send.
 	minPing = 5 * time.Second
@@ -39,8 +39,8 @@ func (d *Driver) listen() error {
 	if err != nil {
 		return fmt.Errorf("the driver cannot listen on %q: %w", d.options.BindAddress, err)
 	}
-	// Missing heartbeats reveal dead executors. Keepalive pings reveal dead
-	// connections sooner, and keep firewalls from closing idle connections.
+	// Missing heartbeats detect dead executors. Keepalive pings detect dead connections sooner,
+	// and prevent firewalls from closing idle connections.
 	quarter := max(config.NetworkTimeout.In(d.options.Config)/4, time.Second)
 	d.listener = listener
 	d.server = grpc.NewServer(append(d.options.Identity.ServerOptions(),
@@ -97,6 +97,6 @@ func (s *service) Attach(stream grpc.BidiStreamingServer[wire.ExecutorMessage, w
 	case errors.Is(err, errNotRegistering):
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	// Unavailable would mean a broken connection, and executors would reconnect.
+	// Not codes.Unavailable: for executors, that means a broken connection, and they reconnect.
 	return status.Error(codes.Aborted, err.Error())
 }

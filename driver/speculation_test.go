@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// running runs a job in the background.
+// running starts a job, and returns a channel for the job's end.
 func running(t *testing.T, d *driver.Driver, job driver.TaskSet) <-chan ended {
 	done := make(chan ended, 1)
 	go func() {
@@ -28,7 +28,7 @@ type ended struct {
 
 func tasks(count int) []driver.Task { return make([]driver.Task, count) }
 
-// ask sends an attempt's request to commit, and returns the reply.
+// ask sends a commit request for an attempt, and returns the reply.
 func (p *puppet) ask(launch *wire.Launch) bool {
 	p.send(&wire.ExecutorMessage{CommitRequests: []uint64{launch.GetAttempt()}})
 	for {
@@ -40,7 +40,7 @@ func (p *puppet) ask(launch *wire.Launch) bool {
 	}
 }
 
-// kill receives messages until one kills an attempt.
+// kill receives messages until it receives a kill, and returns the kill.
 func (p *puppet) kill() *wire.KillTask {
 	for {
 		if kills := p.recv().GetKills(); len(kills) > 0 {

@@ -11,14 +11,14 @@ import (
 // executorStream is the driver's end of one executor's stream.
 type executorStream struct {
 	mailbox  *mailbox
-	executor *executor // owned by the event loop; nil before the executor registers and after it is lost
+	executor *executor // used by the event loop only; nil before the executor registers and after it is lost
 }
 
 var errNotRegistering = errors.New("an executor's first message must register it")
 
-// Attach serves one executor over a stream. It returns when the stream ends, the
-// driver stops, or the driver considers the executor lost. The stream's Recv must return
-// when ctx ends or, like the Recv of a gRPC stream, when Attach has returned.
+// Attach serves one executor over a stream. It returns when the stream ends, the driver stops,
+// or the driver considers the executor lost. stream.Recv must return when ctx ends or when
+// Attach has returned; the Recv of a gRPC stream returns when its handler has.
 func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 	if closer, ok := stream.(interface{ CloseSend() error }); ok {
 		defer func() { _ = closer.CloseSend() }()
@@ -59,7 +59,7 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 	return nil
 }
 
-// addStream adds a stream's mailbox. It returns false if the driver has stopped.
+// addStream adds the mailbox of a stream. It returns false if the driver has stopped.
 func (d *Driver) addStream(mailbox *mailbox) bool {
 	d.streams.Lock()
 	defer d.streams.Unlock()
@@ -78,8 +78,8 @@ func (d *Driver) removeStream(mailbox *mailbox) {
 	d.streams.Done()
 }
 
-// closeStreams ends all streams. It is called when the event loop has ended, because until
-// then the loop puts messages into the mailboxes.
+// closeStreams ends all streams. It is called after the event loop has ended, because the loop
+// puts messages into the mailboxes until then.
 func (d *Driver) closeStreams() {
 	d.streams.Lock()
 	defer d.streams.Unlock()
@@ -88,9 +88,9 @@ func (d *Driver) closeStreams() {
 	}
 }
 
-// AttachLocal runs an executor in this process. serve gets the executor's end of
-// a pipe and a context that ends with the pipe, as executorbackend.Serve needs.
-// AttachLocal returns serve's error after both ends have returned.
+// AttachLocal runs an executor in this process. It calls serve with the executor's end of a pipe
+// and a context that ends with the pipe, as required by executorbackend.Serve. It returns
+// serve's error when serve has returned and the driver has left its end of the pipe.
 func (d *Driver) AttachLocal(ctx context.Context, serve func(context.Context, wire.ExecutorSide) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -10,22 +10,22 @@ import (
 )
 
 var (
-	// ErrCancelled is the error of a job that was cancelled by its id or its group.
+	// ErrCancelled is the error of a job that CancelJob or CancelGroup has cancelled.
 	ErrCancelled = errors.New("was cancelled")
 
-	// errAbandoned is the error of a task set whose caller leaves the loop over Run early.
+	// errAbandoned is the error of a task set whose caller ends the loop over Run early.
 	errAbandoned = errors.New("the job's caller left it")
 )
 
-// Submission is a task set that was submitted.
+// Submission represents a submitted task set.
 type Submission struct {
 	driver *Driver
 	set    *runningSet
 }
 
-// Submit submits a task set, whose results go to the listener. It fails if the set
-// is invalid or too large to be sent, and with ErrStopped if the driver has
-// stopped; the listener is then not called. All other errors go to Listener.Ended.
+// Submit submits a task set and passes its results to the listener. It fails if the set is
+// invalid or too large to be sent. It fails with ErrStopped if the driver has stopped. If Submit
+// fails, the listener is not called; all other errors are passed to Listener.Ended.
 func (d *Driver) Submit(spec TaskSet, listener Listener) (*Submission, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -37,10 +37,11 @@ func (d *Driver) Submit(spec TaskSet, listener Listener) (*Submission, error) {
 	return &Submission{driver: d, set: set}, nil
 }
 
-// ID returns the set's id, as in Status and for CancelJob.
+// ID returns the set's id, which Status contains and CancelJob accepts.
 func (s *Submission) ID() uint64 { return s.set.id }
 
-// Cancel ends the set with an error and kills its tasks, unless the set has ended.
+// Cancel ends the set with the error cause and kills its tasks. It does nothing if the set has
+// ended.
 func (s *Submission) Cancel(cause error) {
 	s.driver.do(func(l *loop) {
 		if !s.set.ended {
@@ -49,15 +50,15 @@ func (s *Submission) Cancel(cause error) {
 	})
 }
 
-// flowControl counts the results that the listener has not released. While these take too
-// many bytes, the driver fetches no more results of the set.
+// flowControl counts the bytes of results that the listener has not released. While the number
+// exceeds a limit (see Submission.Release), the driver fetches no more results of the set.
 type flowControl struct {
 	unreleased   atomic.Int64 // bytes of results that the listener has received and not released
-	fetchPending atomic.Bool  // set if stored results are not fetched until some are released
+	fetchPending atomic.Bool  // set if stored results are to be fetched after the next Release
 }
 
-// Release reports that the listener has dropped results of this total size. The driver
-// fetches results that executors store only as long as the unreleased results of the set
+// Release reports that the listener does not use results of this total size in bytes any more.
+// The driver fetches results that executors store only while the unreleased results of the set
 // take at most 64 MiB, or driver.maxResultSize if that is less.
 func (s *Submission) Release(bytes int) {
 	set := s.set
@@ -67,8 +68,8 @@ func (s *Submission) Release(bytes int) {
 	}
 }
 
-// cancelWith cancels the set if ctx ends before stop is called. If ctx has ended, stop
-// waits until the call of Cancel has returned.
+// cancelWith cancels the set if ctx ends before stop is called. If ctx has ended, stop waits
+// until Cancel has returned.
 func (s *Submission) cancelWith(ctx context.Context) (stop func()) {
 	cancelled := make(chan struct{})
 	stopCancel := context.AfterFunc(ctx, func() {
@@ -82,13 +83,13 @@ func (s *Submission) cancelWith(ctx context.Context) (stop func()) {
 	}
 }
 
-// CancelJob kills the tasks of a job, and ends the job with ErrCancelled and the reason.
-// It reports whether the job was running. The tasks may end a little later.
+// CancelJob kills the tasks of a job, and ends the job with ErrCancelled and the reason. It
+// reports whether the job was running. It does not wait until the tasks have ended.
 func (d *Driver) CancelJob(id uint64, reason string) bool {
 	return d.cancel(reason, func(set *runningSet) bool { return set.id == id }) > 0
 }
 
-// CancelGroup cancels all jobs of a group as CancelJob does, and returns their number.
+// CancelGroup cancels all jobs of a group as CancelJob does, and returns how many were running.
 func (d *Driver) CancelGroup(group, reason string) int {
 	return d.cancel(reason, func(set *runningSet) bool { return set.spec.Group == group })
 }
@@ -106,12 +107,12 @@ func (d *Driver) cancel(reason string, selected func(*runningSet) bool) int {
 	return cancelled
 }
 
-// Run submits a task set when the loop over it begins, and yields each task's
-// result as it arrives. If the set fails, the last value is an error: *TaskError,
-// *ResultSizeError, ErrUnschedulable, ErrCancelled, ErrStopped or the cause of
-// ctx's end. Leaving the loop early kills the tasks that still run. A slow loop
-// body delays only its own task set: the driver keeps a limited amount of the set's
-// results in memory (see Submission.Release), and executors store the other results.
+// Run submits a task set when the loop over the returned sequence begins. The sequence yields
+// each task's result when it arrives. If the set fails, the last element is an error:
+// *TaskError, *ResultSizeError, ErrUnschedulable, ErrCancelled, ErrStopped or the cause of ctx's
+// end. If the loop ends early, the remaining tasks are killed. A slow loop body delays only its
+// own task set: the driver stores a limited amount of the set's results in memory (see
+// Submission.Release), and executors store the other results.
 func (d *Driver) Run(ctx context.Context, spec TaskSet) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		if ctx.Err() != nil {
@@ -130,7 +131,7 @@ func (d *Driver) Run(ctx context.Context, spec TaskSet) iter.Seq2[Result, error]
 			list, ended, err := results.take()
 			for i := range list {
 				result := list[i]
-				list[i] = Result{} // frees a result that the caller drops before the loop is over
+				list[i] = Result{} // frees the result, if the caller does not use it any more, before the loop ends
 				if !yield(result, nil) {
 					return
 				}
@@ -146,9 +147,9 @@ func (d *Driver) Run(ctx context.Context, spec TaskSet) iter.Seq2[Result, error]
 	}
 }
 
-// resultQueue is the listener of Run: the event loop adds results without waiting.
+// resultQueue is the listener of Run. The event loop appends results without blocking.
 type resultQueue struct {
-	ready chan struct{} // has an element if something was added
+	ready chan struct{} // has an element if results were added or the set has ended
 
 	mu    sync.Mutex
 	list  []Result
@@ -164,7 +165,7 @@ func (r *resultQueue) TaskDone(result Result) {
 	r.list = append(r.list, result)
 	first := len(r.list) == 1
 	r.mu.Unlock()
-	if first { // otherwise ready has an element, or the reader is about to take the list
+	if first { // otherwise ready has an element, or the reader is about to call take
 		r.signal()
 	}
 }
@@ -187,7 +188,8 @@ func (r *resultQueue) signal() {
 	}
 }
 
-// take returns what was added since the last call.
+// take returns the results that were added since the last call, and whether and how the set
+// ended.
 func (r *resultQueue) take() (list []Result, ended bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

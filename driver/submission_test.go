@@ -71,8 +71,8 @@ func TestAListenerReceivesEachEnd(t *testing.T) {
 	one.leave()
 }
 
-// A stage that lost some outputs runs the tasks of these outputs again, with their indexes
-// and before the tasks of later sets.
+// When outputs of a stage are lost, a new task set repeats the tasks of these outputs, with the
+// original indexes and before the tasks of later sets.
 func TestASetRepeatsTasksOfAnEarlierOne(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)

@@ -10,58 +10,60 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// TaskSet is one submission to the scheduler: a function, and a task for each input.
+// TaskSet describes tasks to submit together: a function, and the input of each task.
 type TaskSet struct {
-	Name     string // shown in errors, logs and the status
+	Name     string // appears in errors, logs and the status
 	Function string // name under which the function is registered in package function
 	Shared   []byte // input that all tasks share, sent to each executor once; at most 1 GiB
 	Tasks    []Task
-	// Indexes are the indexes of the tasks, if the set repeats some tasks of an
-	// earlier set; nil means 0, 1, 2, …
+	// Indexes are the original indexes of the tasks, if the set repeats some tasks of an earlier
+	// set; nil means 0, 1, 2, …
 	Indexes []int
 
-	// Profile is the resource profile of the executors; nil for the default one. Its ID
-	// is ignored. Executors in the driver's process run the tasks of every profile.
+	// Profile is the resource profile of the executors; nil means the default profile. Its ID is
+	// ignored. If all executors run in the driver's process, Profile has no effect.
 	Profile *profile.Profile
 
-	// Priority orders task sets if scheduling is FIFO: by job, then by stage, lower
-	// numbers first. If Priority.Job is 0, the set's own ID is its job. A set that
-	// repeats or continues an earlier set has the earlier set's ID as job, so that both
-	// have the same place.
+	// Priority orders task sets if scheduler.mode is FIFO: by job, then by stage, lower numbers
+	// first. If Priority.Job is 0, the set's own ID is used as job. A set that repeats or
+	// continues an earlier set must have the earlier set's ID as job, so that both have the same
+	// priority.
 	Priority pool.Priority
 
-	// Job and Stage are the ids, from Driver.NewID, of the job and the stage that the set
-	// belongs to, in events. If Job is 0, the set is a job of its own.
+	// Job and Stage are the ids, in events, of the job and the stage that the set belongs to.
+	// They are from Driver.NewID. If Job is 0, the set is a job of its own.
 	Job, Stage uint64
-	// StageInJob is the set's place in a job of several sets, for people; nil if the set is a job.
+	// StageInJob describes the set's position in a job of several sets, for people; nil if the
+	// set is a job of its own.
 	StageInJob *StageInJob
 
-	// Group is a name by which Driver.CancelGroup cancels several sets together;
-	// Description is text for people. Either may be "".
+	// Group is a name by which Driver.CancelGroup cancels several sets. Description is text for
+	// people. Either may be "".
 	Group, Description string
 	// Pool is the set's scheduling pool if scheduler.mode is FAIR; "" means pool.Default.
 	Pool string
-	// Resources are the amounts of resources other than cores, such as GPUs, that each
-	// task takes, by name: whole numbers, or fractions below 1. Nil means the settings
+	// Resources are the amounts of resources other than cores, such as GPUs, that each task
+	// uses, by name: whole numbers, or fractions below 1. Nil means the amounts in the settings
 	// task.resource.NAME.amount.
 	Resources map[string]float64
-	// Barrier makes all tasks run at the same time. If one fails, all run again.
+	// Barrier makes all tasks run at the same time. If a task fails, all tasks run again.
 	Barrier bool
 
-	// KeepsAllResults is set if the caller keeps all results in memory. Then
-	// driver.maxResultSize limits their total size, otherwise the size of each result.
+	// KeepsAllResults is set if the caller stores all results in memory. driver.maxResultSize
+	// then limits the total size of the results; otherwise, it limits the size of each result.
 	KeepsAllResults bool
 
 	CPUs        int // cores of each task; 0 means task.cpus
-	MaxFailures int // the set fails when one task has failed this often; 0 means task.maxFailures
+	MaxFailures int // number of failures of one task after which the set fails; 0 means task.maxFailures
 }
 
-// StageInJob is the place of a task set in a job that has several, such as a job of data sets.
+// StageInJob is the position of a task set in a job of several task sets, such as a job of data
+// sets.
 type StageInJob struct {
-	Job    uint64 `json:"job"`    // the same for all sets of the job
+	Job    uint64 `json:"job"`    // id of the job, the same for all its sets
 	Name   string `json:"name"`   // the job's name
-	Number int    `json:"number"` // 1 to Of; a stage that is run again keeps its number
-	Of     int    `json:"of"`     // how many stages the job has
+	Number int    `json:"number"` // 1 to Of; a stage that runs again has the same number
+	Of     int    `json:"of"`     // number of stages of the job
 }
 
 type (
@@ -70,19 +72,18 @@ type (
 	group    struct{ name, description string }
 )
 
-// InGroup returns a context from which [TaskSet.FromContext] takes a group and its
-// description.
+// InGroup returns a context with a group and its description, for [TaskSet.FromContext].
 func InGroup(ctx context.Context, name, description string) context.Context {
 	return context.WithValue(ctx, groupKey{}, group{name: name, description: description})
 }
 
-// InPool returns a context from which [TaskSet.FromContext] takes the pool.
+// InPool returns a context with the name of a pool, for [TaskSet.FromContext].
 func InPool(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, poolKey{}, name)
 }
 
-// FromContext sets Group, Description and Pool if InGroup and InPool have set them in
-// ctx.
+// FromContext sets Group and Description if ctx derives from a context of InGroup, and Pool if
+// it derives from a context of InPool.
 func (s *TaskSet) FromContext(ctx context.Context) {
 	if g, ok := ctx.Value(groupKey{}).(group); ok {
 		s.Group, s.Description = g.name, g.description
@@ -92,16 +93,16 @@ func (s *TaskSet) FromContext(ctx context.Context) {
 	}
 }
 
-// Task is one task of a set. It must not be changed while the set runs.
+// Task is one task of a set. The caller must not change it while the set runs.
 type Task struct {
 	Input []byte // encoded input of the task; at most 1 GiB
-	// Executors are the ids of the executors on which the task runs best. Hosts are the
-	// hosts on which it runs second best. If both are empty, the task runs equally well
-	// anywhere.
+	// Executors are the ids of the executors on which the task prefers to run. Hosts are the
+	// hosts that the task prefers if it can run on none of these executors. If both are empty,
+	// the task has no preference.
 	Executors, Hosts []string
 }
 
-// indexOf returns the index by which the function and the listener know a task.
+// indexOf returns the index that the function and the listener use for a task.
 func (s *TaskSet) indexOf(task int) int {
 	if s.Indexes != nil {
 		return s.Indexes[task]
@@ -109,16 +110,16 @@ func (s *TaskSet) indexOf(task int) int {
 	return task
 }
 
-// TaskError is the error of a task set in which a task has failed too often, or has failed
-// with an error that says that a retry cannot help.
+// TaskError is the error of a task set in which a task has failed too often, or has failed with
+// an error whose method Permanent returns true, so that it is not retried.
 type TaskError struct {
 	Job        string
 	Index      int // index of the task
-	Failures   int // how often the task has failed
+	Failures   int // number of failures of the task that count
 	ExecutorID string
 	Host       string
-	Message    string // error of the last failure
-	Stack      string // stack trace of the last failure, if it was a panic
+	Message    string // error of the latest failure
+	Stack      string // stack trace of the latest failure, if it was a panic
 }
 
 // Error returns the failure in one line, followed by the stack trace of a panic.

@@ -6,15 +6,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// Values are the counters and gauges of tasks, by name, at one moment.
+// Values are the counters and gauges of tasks, by name, at one time.
 type Values struct {
 	Counters map[string]int64       `json:"counters,omitempty"`
 	Gauges   map[string]GaugeStatus `json:"gauges,omitempty"`
 }
 
-// Values returns the counters and gauges of all jobs, over tasks that are done and over
-// running attempts as of their latest heartbeats. Failed attempts do not count. After the
-// driver has stopped, Values returns none.
+// Values returns the counters and gauges of all jobs: of done tasks, and of running attempts as
+// of their latest heartbeats. It excludes failed attempts. After the driver has stopped, it
+// returns empty Values.
 func (d *Driver) Values() Values {
 	all, _ := ask(d, func(l *loop) Values {
 		sum := &values{}
@@ -29,18 +29,19 @@ func (d *Driver) Values() Values {
 	return all
 }
 
-// AddCounters adds to the counters with these names. Tasks add to the same counters.
+// AddCounters adds the given values to the counters with these names. Tasks can add to the same
+// counters.
 func (d *Driver) AddCounters(counters map[string]int64) {
 	d.do(func(l *loop) { l.values.addCounters(counters) })
 }
 
-// values are counters, summed over attempts, and gauges. The zero value is empty.
+// values are counters and gauges, summed up over attempts. The zero value is empty.
 type values struct {
 	counters map[string]int64
 	gauges   map[string]GaugeStatus
 }
 
-// add adds the counters of a task that is done, and the peaks of its gauges.
+// add adds the counters of a done task and the peaks of its gauges.
 func (v *values) add(reported *wire.TaskValues) {
 	if reported == nil {
 		return
@@ -103,7 +104,7 @@ func (v *values) clone() (counters map[string]int64, gauges map[string]GaugeStat
 	return maps.Clone(v.counters), maps.Clone(v.gauges)
 }
 
-// peaks returns copies of the counters and of the gauges' largest values; nil for none.
+// peaks returns copies of the counters and of the gauges' peaks; nil if there are none.
 func (v *values) peaks() (counters, gauges map[string]int64) {
 	for name, gauge := range v.gauges {
 		if gauges == nil {
@@ -114,21 +115,22 @@ func (v *values) peaks() (counters, gauges map[string]int64) {
 	return maps.Clone(v.counters), gauges
 }
 
-// Metrics are sums over attempts whose results count. In the JobStatus of a running job,
-// they also include running attempts, as of their latest heartbeats.
+// Metrics are sums over successful attempts. In the JobStatus of a running job, they also
+// include running attempts, as of their latest heartbeats.
 type Metrics struct {
-	QueueNanos  uint64 `json:"queueNanos"`  // from the arrival of the launch at the executor until a core was free there
+	QueueNanos  uint64 `json:"queueNanos"`  // from the receipt of the launch by the executor until the attempt had its cores
 	DecodeNanos uint64 `json:"decodeNanos"` // time to decode inputs
 	RunNanos    uint64 `json:"runNanos"`    // time in the tasks' functions
 	EncodeNanos uint64 `json:"encodeNanos"` // time to encode results
 	ResultBytes uint64 `json:"resultBytes"` // size of encoded results
-	// BytesRead and BytesWritten count the bytes, as stored, that tasks read and
-	// wrote in files opened or created with the task's context.
+	// BytesRead and BytesWritten are the numbers of stored bytes (before decompression and after
+	// compression) that tasks read from and wrote to files opened or created with the task's
+	// context.
 	BytesRead    uint64 `json:"bytesRead"`
 	BytesWritten uint64 `json:"bytesWritten"`
-	// PeakMemoryBytes is not a sum but the largest heap of an executor, measured at
-	// heartbeats and at the end of attempts that took 10 ms or more. The heap is that of
-	// the whole process, because Go cannot tell the memory of its tasks apart.
+	// PeakMemoryBytes is not a sum. It is the largest heap of an executor's process, measured at
+	// heartbeats and at the end of attempts that took 10 ms or more. Go does not measure the
+	// heap by goroutine, so it includes all tasks of the process.
 	PeakMemoryBytes uint64 `json:"peakMemoryBytes"`
 }
 

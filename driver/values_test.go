@@ -20,7 +20,7 @@ import (
 )
 
 func init() {
-	// count adds its input in two steps, with time between them. If the input is
+	// count adds its input to a counter in two steps, with a pause between them. If the input is
 	// divisible by three, the first attempt fails.
 	function.Register("count", func(ctx context.Context, call function.Call) ([]byte, error) {
 		n := int64(binary.BigEndian.Uint64(call.Input))
@@ -39,7 +39,7 @@ func init() {
 	})
 }
 
-// countsOf returns a job that counts to the sum of the values.
+// countsOf returns a job that adds each of the values to a counter in one task.
 func countsOf(values ...int) driver.TaskSet {
 	job := driver.TaskSet{Name: "counts", Function: "count"}
 	for _, n := range values {
@@ -83,7 +83,7 @@ func TestCountersAndGaugesWhileTasksRun(t *testing.T) {
 	})
 }
 
-// TestEachTaskCountsOnce runs counting jobs on executors that end at any time.
+// TestEachTaskCountsOnce runs counting jobs on executors that end at random.
 func TestEachTaskCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, countingChaos) })
 }
@@ -140,7 +140,7 @@ func countingChaos(t *rapid.T) {
 			require.GreaterOrEqual(t, all, int64(0))
 		},
 	})
-	join() // with this executor, every job can end
+	join() // with this executor, every job can be completed
 	jobs.Wait()
 	require.Equal(t, sum, d.Values().Counters["sum"])
 	require.NoError(t, d.Stop(context.Background()))

@@ -10,13 +10,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// driverRequests has a task's open requests to the driver: to commit its output, and to
+// driverRequests contains a task's pending requests to the driver: to commit its output, and to
 // pass a barrier. The engine's lock guards it.
 type driverRequests struct {
-	commitReplies  []chan bool // receive the replies to pending CanCommit calls, in order
+	commitReplies  []chan bool // channels that receive the replies to pending CanCommit calls, in order
 	barrierReply   chan string // receives the reply to the pending Barrier call: "", or why it fails; nil if no call is pending
 	barriersPassed uint32      // number of barriers that the task has passed
-	barrierErr     error       // why no barrier can be passed any more, or nil
+	barrierErr     error       // why no barrier can be passed any more; nil if barriers can be passed
 	peers          []*wire.BarrierPeer
 }
 
@@ -26,8 +26,8 @@ var (
 	errStopping    = errors.New("the executor is stopping")
 )
 
-// CanCommit asks the driver whether this attempt may commit its output, and waits
-// for the reply. It fails if ctx or the attempt ends first.
+// CanCommit requests the driver's permission for this attempt to commit its output. It waits for
+// the reply, and fails if ctx or the attempt ends before the reply arrives.
 func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	e := t.engine
 	reply := make(chan bool, 1)
@@ -49,7 +49,7 @@ func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	}
 }
 
-// endCause returns why an attempt that the engine has removed ended.
+// endCause returns why the attempt has ended. It must not be in engine.tasks any more.
 func (t *task) endCause() error {
 	if err := context.Cause(t.ctx); err != nil {
 		return err
@@ -57,9 +57,9 @@ func (t *task) endCause() error {
 	return errStopping
 }
 
-// Barrier waits until all tasks of the barrier set have called it as often as this
-// task has. It fails if ctx or the attempt ends first, if another task ended
-// without calling it, or if the task belongs to no barrier set.
+// Barrier waits until all tasks of the barrier set have called Barrier as often as this task. It
+// fails if ctx or the attempt ends first, if another task ended without calling Barrier, or if
+// the task belongs to no barrier set.
 func (t *task) Barrier(ctx context.Context) error {
 	e := t.engine
 	reply := make(chan string, 1)
@@ -99,7 +99,7 @@ func (t *task) Barrier(ctx context.Context) error {
 	defer e.mu.Unlock()
 	t.barrierReply = nil
 	if err != nil {
-		// The other tasks may have passed the barrier or not, so this task can pass no
+		// It is unknown whether the other tasks passed this barrier. So this task must pass no
 		// later barrier.
 		t.barrierErr = fmt.Errorf("the task's barrier was left before all had come: %w", err)
 		return err
@@ -108,7 +108,8 @@ func (t *task) Barrier(ctx context.Context) error {
 	return nil
 }
 
-// Peers returns where each task of the barrier set runs, by index; nil without a set.
+// Peers returns the executor and host of each task of the barrier set, by task index; nil if the
+// task belongs to no barrier set.
 func (t *task) Peers() []function.Peer {
 	if t.peers == nil {
 		return nil
@@ -120,7 +121,8 @@ func (t *task) Peers() []function.Peer {
 	return peers
 }
 
-// deliverReplies passes the driver's replies to waiting tasks. The caller holds the lock.
+// deliverReplies passes the driver's replies to the waiting tasks. The caller holds the engine's
+// lock.
 func (e *engine) deliverReplies(message *wire.DriverMessage) {
 	for _, reply := range message.GetCommitReplies() {
 		if t := e.tasks[reply.GetAttempt()]; t != nil && len(t.commitReplies) > 0 {
@@ -132,7 +134,7 @@ func (e *engine) deliverReplies(message *wire.DriverMessage) {
 		if t := e.tasks[release.GetAttempt()]; t != nil && t.barrierReply != nil {
 			select {
 			case t.barrierReply <- release.GetError():
-			default: // a reply is there already
+			default: // the channel already contains a reply
 			}
 		}
 	}

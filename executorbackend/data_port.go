@@ -12,9 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/route"
 )
 
-// openDataPort opens the executor's data port, which serves blocks, on the address
-// from which this host reaches the driver. If blockManager.port is set and in use, it
-// tries the next ports, as Spark does.
+// openDataPort opens the executor's data port, from which peers fetch blocks. It listens on the
+// local address that this host uses for connections to the driver. If blockManager.port is set
+// and in use, it tries the next ports, as Spark does.
 func openDataPort(ctx context.Context, options Options, driver string, open transfer.Open, serving transfer.Options) (*transfer.Server, error) {
 	host, err := route.SourceIP(ctx, []string{driver})
 	if err != nil {
@@ -33,16 +33,16 @@ func openDataPort(ctx context.Context, options Options, driver string, open tran
 	return server, nil
 }
 
-// dataPortOptions returns the options with which an executor serves its blocks, and with
-// which it fetches blocks from its peers.
+// dataPortOptions returns the options for serving this executor's blocks and for fetching blocks
+// from its peers.
 func dataPortOptions(options Options, pass *identity.Pass) (transfer.Options, error) {
 	access, err := pass.PeerTLS()
 	return transfer.Options{TLS: access, Timeout: config.NetworkTimeout.In(options.Config), Logger: options.Logger}, err
 }
 
-// openBlock opens a block for a peer. It needs what startServices has set. This is set in
-// time, because peers learn the data port only after the executor has registered, which it
-// does after startServices.
+// openBlock opens a block for a peer. It uses fields that startServices sets. They are set
+// before the first call, because peers get the address of the data port only when the executor
+// registers, after startServices.
 func (x *executor) openBlock(id block.ID) (transfer.Content, error) {
 	if broadcast.IsPiece(id) {
 		return x.broadcasts.Open(id)

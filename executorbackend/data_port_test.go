@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// listening is a driver's service that passes its executors' streams to the test.
+// listening is a driver's gRPC service that passes the streams of its executors to the test.
 type listening struct {
 	wire.UnimplementedDriverServer
 	properties map[string]string
@@ -40,7 +40,7 @@ func (l *listening) Attach(stream wire.Driver_AttachServer) error {
 	return nil
 }
 
-// listen starts a driver, and returns it with its address.
+// listen starts a driver, and returns it and its address.
 func listen(t *testing.T, id *identity.Identity, properties map[string]string) (*listening, string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -11,12 +11,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// diskInterval is how often the executor tests whether it can write to its disk.
+// diskInterval is the time between two tests whether the executor can write to its disk.
 const diskInterval = time.Minute
 
-// decommission asks the driver to decommission this executor. When the driver then stops
-// the executor, Serve returns an ExitError with the code and the reason. Only the first
-// call has an effect.
+// decommission requests that the driver decommissions this executor. When the driver later stops
+// the executor, Serve returns an ExitError with the code and the reason. Only the first call has
+// an effect.
 func (e *engine) decommission(code int, reason string) {
 	reason = strings.ToValidUTF8(reason, "\uFFFD")
 	e.mu.Lock()
@@ -31,7 +31,7 @@ func (e *engine) decommission(code int, reason string) {
 	}
 }
 
-// logDecommission logs the driver's notice that this executor will be taken away.
+// logDecommission logs the driver's notice that this executor is being decommissioned.
 func (e *engine) logDecommission(notice *wire.Decommission) {
 	e.mu.Lock()
 	tasks := len(e.tasks)
@@ -43,7 +43,7 @@ func (e *engine) logDecommission(notice *wire.Decommission) {
 	e.options.Logger.Info("no further tasks: this executor will be taken away", attributes...)
 }
 
-// watchSignals decommissions the executor if Options.Decommission delivers a reason.
+// watchSignals decommissions the executor when Options.Decommission delivers a reason.
 func (e *engine) watchSignals(quit <-chan struct{}) {
 	select {
 	case reason, ok := <-e.options.Decommission:
@@ -54,7 +54,8 @@ func (e *engine) watchSignals(quit <-chan struct{}) {
 	}
 }
 
-// watchDisk decommissions the executor if a test finds that the disk cannot be written.
+// watchDisk tests the disk at intervals, and decommissions the executor if the disk cannot be
+// written.
 func (e *engine) watchDisk(quit <-chan struct{}) {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
@@ -79,8 +80,8 @@ func (e *engine) watchDisk(quit <-chan struct{}) {
 	}
 }
 
-// testDisk returns an error if it cannot write and remove a file in the working
-// directory. A full disk is no error, as space may become free again.
+// testDisk returns an error if it cannot write and remove a file in the directory. If the disk
+// is full, it returns nil, because space may become free again.
 func testDisk(directory string) error {
 	file, err := os.CreateTemp(directory, ".bobbin-disk-test-")
 	if err == nil {
@@ -93,9 +94,9 @@ func testDisk(directory string) error {
 	return err
 }
 
-// abandonKilled handles a killed task that does not end: it reports the task as killed and
-// asks the driver to decommission this executor, because the task keeps its cores.
-// If no other executor would replace this one, it only logs the task.
+// abandonKilled is called if a killed task does not end in time. It logs the task. If another
+// executor can replace this one, it also reports the task as killed and requests that the driver
+// decommissions this executor, because the task still occupies its cores.
 func (e *engine) abandonKilled(t *task, reason string) {
 	e.mu.Lock()
 	if e.tasks[t.attempt] != t || e.ended {

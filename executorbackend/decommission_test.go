@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// registered registers a function and returns its name, which is unique.
+// registered registers a function under a unique name, and returns the name.
 func registered(body function.Body) (name string) {
 	name = fmt.Sprint("of a test ", rand.Uint64())
 	function.Register(name, body)
@@ -56,8 +56,7 @@ func TestDecommissionByTheDriver(t *testing.T) {
 	})
 }
 
-// decommissionRequest returns the reason of the executor's next request to be
-// decommissioned.
+// decommissionRequest returns the reason in the executor's next decommission request.
 func (s *scripted) decommissionRequest() string {
 	for {
 		message := s.recv()

@@ -15,19 +15,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// stopTimeout is how long a stopping executor waits for its cancelled tasks. Because Go
-// cannot end a goroutine from outside, a task that takes longer is only logged, and ends
-// with the process.
+// stopTimeout is how long a stopping executor waits until its cancelled tasks end. Go cannot end
+// a goroutine from outside. So a task that takes longer is logged, and ends with the process.
 const stopTimeout = 3 * time.Second
 
-// errStopped cancels the contexts of tasks when the driver stops the executor.
+// errStopped is the cause with which contexts of tasks are cancelled when the driver stops the
+// executor.
 var errStopped = errors.New("the executor was told to stop")
 
-// Serve runs an executor over a stream, such as one that wire.Pipe makes: the
-// stream must end when ctx does, and allow CloseSend during Send. The contexts of
-// tasks derive from ctx. Serve returns nil when the driver stops the executor, and
-// an *ExitError if the driver refuses the executor or the stream breaks. Before it
-// returns, it cancels the running tasks and waits up to 3 s for them to end.
+// Serve runs an executor over a stream, such as one from [wire.Pipe]. The stream must end when
+// ctx does, and allow CloseSend during Send. The contexts of tasks derive from ctx. Serve
+// returns nil when the driver stops the executor, and an *ExitError if the driver refuses the
+// executor or the stream breaks. Before it returns, it cancels the running tasks and waits up to
+// 3 s for them to end.
 func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error {
 	x := newExecutor(options.withDefaults())
 	x.startServices(nil)
@@ -35,42 +35,42 @@ func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error
 	return x.serve(ctx, stream, func() { _ = stream.CloseSend() }).err
 }
 
-// engine is the state of an executor during one stream to the driver.
+// engine is the part of an executor's state that belongs to one stream to the driver.
 type engine struct {
 	*executor
 	maxResult       int64
-	maxDirectResult int           // largest result in bytes that is sent with the task's end; a larger result is stored until the driver fetches it
+	maxDirectResult int           // largest size in bytes of a result that is sent with the task's end; larger results are stored until the driver fetches them
 	killTimeout     time.Duration // how long a killed task may take to end; 0 means no limit
 	tasksCtx        context.Context
 	out             *outbox
 	holdKey         func(key string) // out.hold, stored so that all tasks share one function value
-	registered      bool             // set once the driver accepted this executor; used by the receiving goroutine only
+	registered      bool             // set when the driver has accepted this executor; used by the receiving goroutine only
 
 	mu              sync.Mutex
 	sets            map[uint64]*taskSet
-	peers           map[uint64][]*wire.BarrierPeer // where the tasks of barrier sets run, by task set
+	peers           map[uint64][]*wire.BarrierPeer // executors and hosts of the tasks of barrier sets, by task set
 	tasks           map[uint64]*task               // tasks that wait or run, by attempt id
 	waiting         []*task                        // tasks that wait for cores, in the order in which they start
-	freeCores       int                            // number of free cores
-	ended           bool                           // set when no task may start any more
+	freeCores       int
+	ended           bool // set when no more tasks may start
 	stuckTasks      map[*task]struct{}
 	labels          leakLabels
 	durations       taskDurations
 	stall           stallTimer
-	decommissioning *ExitError // the error that serve returns if this executor has asked to be decommissioned; else nil
+	decommissioning *ExitError // the error that serve returns if this executor has requested its decommission; else nil
 	running         sync.WaitGroup
 }
 
-// streamEnd says how an executor's stream to the driver ended.
+// streamEnd describes how an executor's stream to the driver ended.
 type streamEnd struct {
 	err        error
-	registered bool // set if the driver had registered the executor
-	resumable  bool // set if the executor may register again, because its tasks have ended and it has not asked to be decommissioned
+	registered bool // set if the driver had accepted the executor
+	resumable  bool // set if the executor may register again: its tasks have ended and it has not requested its decommission
 }
 
-// serve runs the executor over one stream, until the stream ends or the driver
-// stops the executor. It calls closeStream before it returns, and earlier, from
-// another goroutine, if sending blocks for too long.
+// serve runs the executor over one stream, until the stream ends or the driver stops the
+// executor. It calls closeStream before it returns. If a send blocks for network.timeout, it
+// calls closeStream earlier, from another goroutine.
 func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStream func()) streamEnd {
 	defer closeStream()
 	tasksCtx, cancelTasks := context.WithCancelCause(broadcast.With(shuffle.With(ctx, x.shuffles), x.broadcasts))
@@ -97,7 +97,7 @@ func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStr
 		LogUrls: options.LogURLs, ResourceProfile: uint32(options.Profile), Version: wire.Version,
 		Instance: x.instance, Resources: wire.ResourcesOf(options.Resources), DataAddress: x.dataAddress,
 	}, Holds: x.heldKeys()}); err != nil {
-		// If sending fails, gRPC returns the reason from Recv.
+		// When Send fails, Recv returns the reason.
 		if _, reason := stream.Recv(); reason != nil {
 			err = reason
 		}
@@ -136,8 +136,8 @@ func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStr
 	return streamEnd{err: err, registered: e.registered, resumable: allEnded && e.decommissioning == nil}
 }
 
-// receive acts on the driver's messages. It returns nil when the driver stops the
-// executor, and an error when the stream ends or the driver refuses the executor.
+// receive receives the driver's messages and acts on them. It returns nil when the driver stops
+// the executor, and an error when the stream ends or the driver refuses the executor.
 func (e *engine) receive(ctx context.Context, stream wire.ExecutorSide) error {
 	for {
 		message, err := stream.Recv()
@@ -162,7 +162,8 @@ func (e *engine) disconnected(ctx context.Context, err error) error {
 	return exitError(ExitDisconnected, "executor %s lost its stream to the driver: %w", e.options.ID, err)
 }
 
-// handleMessage acts on a message, except Refused and Stop, in wire.DriverMessage's order.
+// handleMessage acts on the fields of a message in the order that wire.DriverMessage documents,
+// except Refused and Stop.
 func (e *engine) handleMessage(message *wire.DriverMessage) {
 	if message.GetRegistered() != nil {
 		e.registered = true
@@ -211,13 +212,14 @@ func (e *engine) handleMessage(message *wire.DriverMessage) {
 		e.running.Go(e.out.flushNow)
 	}
 	if len(updates) > 0 {
-		// Send in another goroutine, because sending may block, and the next message may be
-		// a kill.
+		// Send in another goroutine, because a send may block, and the next message, which may
+		// contain a kill, must be received meanwhile.
 		e.running.Go(func() { e.out.put(updates...) })
 	}
 }
 
-// useCredentials makes tasks use new delegation tokens, and acknowledges them.
+// useCredentials passes new delegation tokens to Options.Credentials, and acknowledges them to
+// the driver.
 func (e *engine) useCredentials(credentials *wire.Credentials) {
 	if e.options.Credentials != nil {
 		if err := e.options.Credentials(credentials.GetContent()); err != nil {
@@ -228,8 +230,8 @@ func (e *engine) useCredentials(credentials *wire.Credentials) {
 	e.out.acknowledgeCredentials(credentials.GetVersion())
 }
 
-// launch starts an attempt, or makes it wait for cores. If the attempt cannot run here,
-// launch returns its last update, else nil. The caller holds the lock.
+// launch starts an attempt, or queues it until cores are free. If the attempt cannot run on this
+// executor, launch returns the attempt's last update, else nil. The caller holds the lock.
 func (e *engine) launch(t *task) *wire.TaskUpdate {
 	if _, known := e.tasks[t.attempt]; known || e.ended {
 		return nil
@@ -253,9 +255,9 @@ func (e *engine) launch(t *task) *wire.TaskUpdate {
 	return nil
 }
 
-// enqueue adds a task to the tasks that wait for cores. Tasks that the driver launched on
-// free cores go before tasks that it queued here (Launch.Queued), because it has reserved
-// these cores.
+// enqueue adds a task to the tasks that wait for cores. Tasks launched without Launch.Queued
+// come first, because the driver has reserved free cores for them. Tasks launched with
+// Launch.Queued follow.
 func (e *engine) enqueue(t *task) {
 	if t.launch.GetQueued() {
 		e.waiting = append(e.waiting, t)
@@ -281,7 +283,7 @@ func (e *engine) startWaiting() {
 	}
 }
 
-// dequeue removes and returns the first waiting task, and takes its cores.
+// dequeue removes the first waiting task, assigns its cores, and returns it.
 func (e *engine) dequeue() *task {
 	t := e.waiting[0]
 	e.waiting[0], e.waiting = nil, e.waiting[1:]
@@ -291,9 +293,9 @@ func (e *engine) dequeue() *task {
 	return t
 }
 
-// kill cancels an attempt's context. If the attempt has not started, or has ended
-// with its result stored here, kill returns an update that reports the attempt as
-// killed; else nil.
+// kill cancels an attempt's context. If the attempt has not started, or has ended and its result
+// is stored on this executor, kill returns an update that reports the attempt as killed; else
+// nil.
 func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 	attempt, reason := kill.GetAttempt(), kill.GetReason()
 	t := e.tasks[attempt]
@@ -301,7 +303,7 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 		if e.blocks.Remove(block.TaskResult(attempt)) {
 			return killedUpdate(attempt, reason)
 		}
-		return nil // the driver has its last update, or will get it
+		return nil // the attempt's last update has been sent or is about to be sent
 	}
 	t.cancel(&killedError{reason: reason})
 	if t.started {
@@ -316,10 +318,10 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 	return killedUpdate(attempt, reason)
 }
 
-// finish frees an attempt's cores, starts waiting tasks, and reports the attempt's
-// last update, if any. If continues is set, finish may return a queued task, which
-// the calling goroutine must run: the stack of a new goroutine would have to grow,
-// which takes longer than a short task.
+// finish frees an attempt's cores, starts waiting tasks, and reports the attempt's last update,
+// if any. If continues is true, finish may return a queued task, which the calling goroutine
+// must run. This is faster than starting a goroutine, because growing the stack of a new
+// goroutine takes longer than a short task.
 func (e *engine) finish(t *task, took time.Duration, continues bool, update *wire.TaskUpdate) (next *task) {
 	e.mu.Lock()
 	if t.reaper != nil {
@@ -344,8 +346,8 @@ func (e *engine) finish(t *task, took time.Duration, continues bool, update *wir
 	return next
 }
 
-// awaitTasks drops waiting tasks, waits up to stopTimeout until the running tasks, whose
-// contexts are already cancelled, have ended, and reports whether all have.
+// awaitTasks removes waiting tasks and waits, for stopTimeout at most, until the running tasks
+// have ended. Their contexts are already cancelled. It reports whether all have ended.
 func (e *engine) awaitTasks() bool {
 	e.mu.Lock()
 	e.ended = true

@@ -116,7 +116,8 @@ func TestCoresAreNeverOvercommitted(t *testing.T) {
 		for len(ends) < 5 {
 			ends[s.update().GetAttempt()] = time.Since(began)
 		}
-		// Attempts 1, 2 and 3 take all cores; 4 takes the cores of 1 and 2; 5 waits behind 4.
+		// Attempts 1, 2 and 3 use all cores. Attempt 4 uses the cores of 1 and 2 after them.
+		// Attempt 5 waits until attempt 4 has started.
 		require.Equal(t, map[uint64]time.Duration{1: 1e9, 2: 1e9, 3: 2e9, 4: 2e9, 5: 3e9}, ends)
 		s.send(&wire.DriverMessage{Launches: []*wire.Launch{{Attempt: 6, TaskSet: 1, Indexes: []uint32{0}, Cpus: 4}}})
 		require.Contains(t, s.update().GetFailure().GetMessage(), "takes 4 cores and executor 1 has 3")
@@ -190,7 +191,7 @@ func TestExecutorEndsWhenTheDriverReceivesNothing(t *testing.T) {
 			"executor.heartbeatInterval": "1s", "network.timeout": "2m"})}.withDefaults())
 		err := x.serve(t.Context(), executorSide, closeStream).err
 		require.Equal(t, ExitHeartbeatFailure, ExitCode(err), "%v", err)
-		// The pipe buffers the heartbeats of the first minute.
+		// The pipe has buffered the heartbeats of the first minute, so the timeout began later.
 		require.InDelta(t, 3*time.Minute, time.Since(began), float64(10*time.Second))
 	})
 }
@@ -224,7 +225,7 @@ func TestRefusal(t *testing.T) {
 	err := Serve(t.Context(), Options{ID: "1", Host: "h"}, executorSide)
 	require.Equal(t, ExitRefused, ExitCode(err))
 	require.ErrorContains(t, err, "node h is excluded")
-	_, err = driverSide.Recv() // its registration
+	_, err = driverSide.Recv() // the executor's registration
 	require.NoError(t, err)
 	_, err = driverSide.Recv()
 	require.ErrorIs(t, err, io.EOF)
@@ -306,8 +307,8 @@ func TestTheFieldsOfAMessageActInTheirOrder(t *testing.T) {
 		}, states)
 		require.Equal(t, []string{"key"}, held, "released before the launches")
 
-		// The message's Forget is handled after its launch. So attempt 7 knows its set, but a
-		// later attempt does not.
+		// Within a message, Forget is handled after Launches. So the executor can run attempt 7,
+		// but no later attempt of the set.
 		s.send(&wire.DriverMessage{
 			TaskSets: []*wire.TaskSet{{Id: 4, Function: "sleep"}}, Forget: []uint64{4},
 			Launches: []*wire.Launch{{Attempt: 7, TaskSet: 4, Indexes: []uint32{0}, Inputs: [][]byte{[]byte("1s")}}},
@@ -338,9 +339,9 @@ func (r *recording) Recv() (*wire.DriverMessage, error) {
 	}
 }
 
-// When an executor ends, the cluster manager reports why. So it also decides whether the
-// failures of the executor's tasks count: not if the executor was preempted, but if it ran
-// out of memory.
+// When an executor ends, the cluster manager reports the reason. The reason determines whether
+// the failures of the executor's tasks count: they do not if the executor was preempted, but
+// they do if it ran out of memory. So the executor does not report these failures itself.
 func TestTasksThatEndWithTheirExecutorAreNotReported(t *testing.T) {
 	started := make(chan struct{})
 	name := registered(func(ctx context.Context, _ function.Call) ([]byte, error) {

@@ -13,10 +13,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// Of the process's memory limit, blocks may take one part in blockMemoryDivisor, and
-// running tasks one part in taskMemoryDivisor for sorting and merging. The rest is for the
-// program, for data in transit and for garbage. If the process has no limit, the defaults
-// apply, in bytes.
+// If the process has a memory limit, stored blocks may use 1/blockMemoryDivisor of it, and the
+// sorting and merging of running tasks may use 1/taskMemoryDivisor. The rest is for the program,
+// for data in transit and for garbage. If there is no limit, the defaults apply, in bytes.
 const (
 	blockMemoryDivisor = 8
 	taskMemoryDivisor  = 5
@@ -24,15 +23,15 @@ const (
 	defaultTaskMemory  = 512 << 20
 )
 
-// executor is the part of an executor's state that outlives a stream to the driver.
+// executor is the part of an executor's state that does not belong to one stream to the driver.
 type executor struct {
 	options     Options
-	instance    uint64 // random number that identifies the process; 0 if it cannot register again
+	instance    uint64 // random number that identifies the process; 0 if the executor cannot register again
 	dataAddress string // host:port of the data port; "" if there is none
 	blocks      *block.Store
 	shuffles    *shuffle.Service
 	broadcasts  *broadcast.Peer
-	// heapProfiled is set when a heap profile was kept, because memory was near the limit.
+	// heapProfiled is set when the file Options.HeapProfile was written.
 	heapProfiled atomic.Bool
 }
 
@@ -47,17 +46,17 @@ func newExecutor(options Options) *executor {
 	return x
 }
 
-// directory returns where the executor creates files; "" means the system's directory
-// for temporary files.
+// directory returns the directory in which the executor creates files; "" means the system's
+// directory for temporary files.
 func (x *executor) directory() string {
 	if x.options.replaceable {
-		return x.options.directory // YARN removes it with the container
+		return x.options.directory // YARN removes this directory with the container
 	}
 	return ""
 }
 
-// startServices sets x.shuffles and x.broadcasts, through which tasks exchange data with
-// other executors. peers fetches data from other processes; nil if there are none.
+// startServices sets x.shuffles and x.broadcasts, through which tasks exchange data with other
+// executors. peers fetches data from other processes; nil if there are no other processes.
 func (x *executor) startServices(peers *transfer.Client) {
 	options := shuffle.Options{
 		Directory: x.directory(), Store: x.blocks, Peers: peers, Logger: x.options.Logger, Memory: defaultTaskMemory,
@@ -81,13 +80,14 @@ func (x *executor) close() {
 	x.blocks.Close()
 }
 
-// holdKey adds a key of held data (Task.Hold), and reports whether the key is new.
+// holdKey adds a key under which a task has declared held data (bobbin.Task.Hold), and reports
+// whether the key is new.
 func (x *executor) holdKey(key string) bool {
 	return x.blocks.Put(block.Held(key), nil, block.MemoryOnly) == nil
 }
 
-// release removes keys under which tasks held data, and the data if it is of a data
-// set: the output of a shuffle, cached partitions, or a broadcast value.
+// release removes keys of held data. If a key belongs to the output of a shuffle, to cached
+// partitions or to a broadcast value, it also removes the data.
 func (x *executor) release(keys []string) {
 	for _, key := range keys {
 		x.blocks.Remove(block.Held(key))
@@ -107,7 +107,7 @@ func (x *executor) removeBlocks(selected func(block.ID) bool) {
 	}
 }
 
-// heldKeys returns the keys under which tasks hold data, sorted.
+// heldKeys returns the keys under which tasks have declared held data, sorted.
 func (x *executor) heldKeys() (keys []string) {
 	for _, b := range x.blocks.Status().Blocks {
 		if key, ok := b.ID.HeldKey(); ok {
@@ -117,9 +117,9 @@ func (x *executor) heldKeys() (keys []string) {
 	return keys
 }
 
-// dropStreamBlocks removes the blocks of the ended stream: results of tasks, shared
-// inputs of task sets, which the driver sends again on the next stream, and broadcast
-// values, which the driver may release while the executor is not connected.
+// dropStreamBlocks removes the blocks that belong to the ended stream: results of tasks, shared
+// inputs of task sets, which the driver sends again on the next stream, and broadcast values,
+// which the driver may release while the executor is not connected.
 func (x *executor) dropStreamBlocks() {
 	x.broadcasts.Reset()
 	x.removeBlocks(func(id block.ID) bool {

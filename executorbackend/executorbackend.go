@@ -1,17 +1,17 @@
-// Package executorbackend is an executor. It registers with a driver, runs the
-// tasks that the driver sends, reports their results and sends heartbeats. [Run] is
-// an executor process, [Serve] an executor inside the driver's process.
+// Package executorbackend implements executors. An executor registers with a driver, runs the
+// tasks that the driver sends, reports their results and sends heartbeats. [Run] runs an
+// executor as a process, [Serve] runs an executor inside the driver's process.
 //
-// The type engine has the tasks of one stream to the driver; its lock guards them. Mainly
-// two kinds of goroutines change an engine: the one that receives the driver's messages
-// ((*engine).handleMessage), and the goroutine of each task when the task ends. Messages
-// to the driver go through the type outbox, which has its own lock. The type executor has
-// the state that outlives a stream, such as stored blocks.
+// The type engine has the tasks of one stream to the driver, guarded by its lock. Mainly two
+// kinds of goroutines change an engine: the goroutine that receives the driver's messages
+// ((*engine).handleMessage), and the goroutine of each task when the task ends. Messages to the
+// driver are sent by the type outbox, which has its own lock. The type executor has the state
+// that survives the end of a stream, such as stored blocks.
 //
-// If the connection breaks, an executor process gives up its tasks and tries to
-// register again for a few seconds. If it cannot continue (a killed task does not
-// end, it cannot write to its disk, or it gets a signal), it asks the driver to
-// decommission it: it then gets no more tasks and ends when its tasks have ended.
+// If the connection breaks, an executor process cancels its tasks and tries for a few seconds to
+// register again. If it cannot continue (a killed task does not end, the disk cannot be written,
+// or the process gets a signal), it requests that the driver decommissions it. The driver then
+// launches no more tasks on it, and stops it when its tasks have ended.
 package executorbackend
 
 import (
@@ -28,54 +28,56 @@ import (
 
 // Options describe an executor.
 type Options struct {
-	ID    string // id by which the cluster manager and the driver know the executor
-	Host  string // name of the node that it runs on, as in HDFS's block locations
+	ID    string // id by which the cluster manager and the driver identify the executor
+	Host  string // name of the executor's node, spelled as in HDFS's block locations
 	Cores int    // how many cores its tasks may use at once; at least 1
 	// Profile is the id of the executor's resource profile; 0 is the default profile.
 	Profile int
 
-	// LogURLs are the URLs of the executor's output, by its name, such as stdout.
+	// LogURLs are the URLs of the files with the executor's output, by file name, such as
+	// stdout.
 	LogURLs map[string]string
 
-	// MemoryLimit is the size of the container in bytes; 0 if nothing enforces one.
+	// MemoryLimit is the memory limit of the container in bytes; 0 if there is no limit.
 	MemoryLimit int64
-	// HeapProfile is the file in which the executor keeps a heap profile if its memory comes
-	// near the limit; "" for none.
+	// HeapProfile is the file to which the executor writes a heap profile when its memory first
+	// comes near the limit; "" means no file.
 	HeapProfile string
 
-	// Resources are the addresses of resources other than memory and cores, such as GPUs,
-	// by the name that tasks use. If nil, Run finds them with Discover.
+	// Resources are the addresses of resources other than memory and cores, such as GPUs, by the
+	// resource name that tasks request. If nil, Run calls Discover.
 	Resources map[string][]string
 
-	// SharesProcess is set if several executors share this process. They then have no data
-	// port, do not test the disk, and do not look for leaked goroutines, because
-	// that search would cover all goroutines of the process.
+	// SharesProcess is set if several executors share this process. They then have no data port,
+	// do not test the disk, and do not search for leaked goroutines, because such a search
+	// covers all goroutines of the process.
 	SharesProcess bool
 
-	// Decommission delivers a reason to decommission the executor, for example that the
-	// process got a signal. The process then ends with ExitDecommissioned. May be nil.
+	// Decommission delivers a reason to decommission the executor, for example a signal to the
+	// process. Run then returns an error with ExitDecommissioned. May be nil.
 	Decommission <-chan string
 
-	// Config has the settings; nil means the defaults. Run gets them from the driver.
+	// Config contains the settings; nil means the defaults. Run replaces it with the driver's
+	// settings.
 	Config *config.Config
 
-	// PrepareTasks makes the context under which tasks run, and returns it with a
-	// function that releases the context's resources. boot is the driver's reply to
-	// the executor's first call. Run calls PrepareTasks once, before it registers; Serve
-	// does not. May be nil.
+	// PrepareTasks returns the context from which the contexts of tasks derive, and a function
+	// that releases the resources of that context. boot is the driver's reply to the executor's
+	// first call. Run calls PrepareTasks once, before the executor registers; Serve does not
+	// call it. May be nil.
 	PrepareTasks func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error)
 
 	// Credentials is called with each new version of the delegation tokens that the
 	// driver sends, encoded as a credentials file of Hadoop. May be nil.
 	Credentials func(content []byte) error
 
-	// ShuffleNodes says how the shuffle services of nodes are used; nil if they are not.
-	// Its Timeout is ignored: executors use network.timeout.
+	// ShuffleNodes configures the use of the shuffle services of nodes; nil if they are not
+	// used. Its Timeout is ignored: executors use network.timeout.
 	ShuffleNodes *shuffle.NodeOptions
 
 	Logger *slog.Logger // nil logs nothing
 
-	replaceable bool   // set by Run: another executor can replace this one
+	replaceable bool   // set by Run: the cluster manager can replace this executor
 	directory   string // working directory of the container; "" means the process's working directory
 }
 
@@ -91,27 +93,27 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Exit codes of an executor process. In addition, it exits with 0 if the driver stopped it
-// and with 1 after other errors. The codes from 53 to 57 are Spark's.
+// Exit codes of an executor process. The process also exits with 0 if the driver stopped it, and
+// with 1 after other errors. The codes from 53 to 57 are the same as Spark's.
 const (
 	// ExitLostDisk means that the executor cannot write to its working directory.
 	ExitLostDisk = 53
-	// ExitHeartbeatFailure means that sending a heartbeat took network.timeout.
+	// ExitHeartbeatFailure means that the send of a heartbeat blocked for network.timeout.
 	ExitHeartbeatFailure = 56
 	// ExitStuckTask means that a killed task did not end.
 	ExitStuckTask = 57
-	// ExitUnableToConnect means that the executor did not reach its driver.
+	// ExitUnableToConnect means that the executor could not connect to its driver.
 	ExitUnableToConnect = 61
-	// ExitDisconnected means that the stream to the driver broke, because the
-	// driver ended or considered the executor lost.
+	// ExitDisconnected means that the stream to the driver broke, because the driver ended or
+	// considered the executor lost.
 	ExitDisconnected = 62
 	// ExitRefused means that the driver refused the executor.
 	ExitRefused = 63
-	// ExitDecommissioned means a decommission through Options.Decommission.
+	// ExitDecommissioned means that Options.Decommission delivered a reason.
 	ExitDecommissioned = 64
 )
 
-// ExitError is an error that determines the exit code of the process.
+// ExitError is an error with an exit code for the process.
 type ExitError struct {
 	Code int // one of the Exit constants
 	Err  error

@@ -69,11 +69,11 @@ func pattern(size int) []byte {
 	return bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
 }
 
-// scripted is the driver's side of an executor's stream, played by the test.
+// scripted is the driver's side of an executor's stream. The test plays the driver.
 type scripted struct {
 	t            *testing.T
 	stream       wire.DriverSide
-	cancel       context.CancelFunc // of the executor's context
+	cancel       context.CancelFunc // cancels the executor's context
 	updates      []*wire.TaskUpdate // updates that were received and that update has not yet returned
 	registration *wire.ExecutorMessage
 	served       chan error
@@ -86,7 +86,7 @@ func start(t *testing.T, options Options) *scripted {
 	return served(t, func(ctx context.Context, stream wire.ExecutorSide) error { return Serve(ctx, options, stream) })
 }
 
-// attachTo starts a stream of an executor, which may have other streams after this one.
+// attachTo starts a stream of an executor. It can be called again for the same executor.
 func attachTo(t *testing.T, x *executor) *scripted {
 	return served(t, func(ctx context.Context, stream wire.ExecutorSide) error {
 		return x.serve(ctx, stream, func() { _ = stream.CloseSend() }).err
@@ -125,7 +125,7 @@ func (s *scripted) update() *wire.TaskUpdate {
 	}
 }
 
-// together returns the updates of the next message that has any.
+// together returns the updates of the next message that contains updates.
 func (s *scripted) together() []*wire.TaskUpdate {
 	for {
 		if updates := updatesOf(s.recv()); len(updates) > 0 {
@@ -134,7 +134,7 @@ func (s *scripted) together() []*wire.TaskUpdate {
 	}
 }
 
-// updatesOf returns a message's updates and successes.
+// updatesOf returns a message's updates, and its compactly encoded successes as updates.
 func updatesOf(message *wire.ExecutorMessage) []*wire.TaskUpdate {
 	updates := message.GetUpdates()
 	one := &wire.TaskUpdate{}

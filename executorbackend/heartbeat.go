@@ -17,9 +17,9 @@ type heartbeats struct {
 	done chan error
 }
 
-// startHeartbeats starts to send heartbeats. The first is sent after a random part
-// of the interval, so that executors that start together do not all send at once.
-// If a send blocks for network.timeout, it calls closeStream and stops.
+// startHeartbeats starts the heartbeats. The first one is sent after a random part of the
+// interval, so that executors that start together do not send at the same times. If a send
+// blocks for network.timeout, closeStream is called, and the heartbeats end.
 func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 	interval := max(config.ExecutorHeartbeat.In(e.options.Config), time.Millisecond)
 	timeout := config.NetworkTimeout.In(e.options.Config)
@@ -41,7 +41,7 @@ func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 				return
 			}
 			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Progress: e.progress(), HeapProfiled: e.heapProfiled.Load()}
-			// Send in another goroutine, so that this one notices if the send blocks.
+			// Send in another goroutine, so that this goroutine can detect that the send blocks.
 			e.running.Go(func() { e.out.sendHeartbeat(beat) })
 			timer.Reset(interval)
 		}
@@ -73,7 +73,7 @@ func (e *engine) progress() []*wire.TaskProgress {
 	return running
 }
 
-// residentBytes returns this process's memory in RAM, in bytes; 0 if unknown.
+// residentBytes returns the resident memory of this process in bytes; 0 if it is unknown.
 func residentBytes() uint64 {
 	resident, _ := procfs.ResidentBytes(procfs.Self)
 	return resident

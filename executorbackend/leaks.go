@@ -20,18 +20,19 @@ const (
 	taskLabel = "bobbin.task"
 )
 
-// leakLabels makes profiler labels for tasks. A goroutine inherits the labels of the
-// goroutine that starts it, so the label of a leaked goroutine says to which task set it
-// belongs. Tasks of a set that start between two searches share a label, because making
-// a label for each task would cost time. The engine's lock guards leakLabels.
+// leakLabels makes profiler labels for tasks. A goroutine inherits the labels of the goroutine
+// that starts it, so the label of a leaked goroutine identifies its task set. To save time,
+// tasks of a set that start between two searches share a label. The engine's lock guards
+// leakLabels.
 type leakLabels struct {
-	prefix    string // random; makes this engine's labels differ from those of other engines in the process
+	prefix    string // random; distinguishes this engine's labels from those of other engines in the process
 	period    int    // number of searches so far
 	sets      map[uint64]leakLabel
 	taskEnded bool // set if a task has ended since the last search
 }
 
-// leakLabel is the label of the tasks of a set that start in one period.
+// leakLabel is the label of all tasks of a set that start in one period: the time between two
+// searches.
 type leakLabel struct {
 	ctx    context.Context
 	text   string
@@ -42,7 +43,7 @@ func newLeakLabels() leakLabels {
 	return leakLabels{prefix: strconv.FormatUint(rand.Uint64(), 36), sets: map[uint64]leakLabel{}}
 }
 
-// next returns the label for a task of a set that starts now.
+// next returns the label for a task of a set that starts in the current period.
 func (l *leakLabels) next(ctx context.Context, set *taskSet) leakLabel {
 	label, ok := l.sets[set.id]
 	if !ok || label.period != l.period {
@@ -53,16 +54,16 @@ func (l *leakLabels) next(ctx context.Context, set *taskSet) leakLabel {
 	return label
 }
 
-// taskSetName returns the name of the task set that a label contains.
+// taskSetName returns the name of the task set in a label.
 func taskSetName(label string) string {
 	_, rest, _ := strings.Cut(label, " ")
 	_, name, _ := strings.Cut(rest, " ")
 	return name
 }
 
-// runningLabels begins a new period of labels, and returns the labels of tasks that
-// have not ended. search is false if there is nothing to find: no task has ended
-// since the last search, and the last search found no suspects.
+// runningLabels reports whether a search is necessary: a task has ended since the last search,
+// or the last search found suspects. If so, it begins a new period, and returns the labels of
+// the tasks that still run.
 func (e *engine) runningLabels(suspects bool) (running map[string]bool, search bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -81,13 +82,13 @@ func (e *engine) runningLabels(suspects bool) (running map[string]bool, search b
 	return running, true
 }
 
-// watchLeaks logs goroutines that still run although the tasks that started them
-// have ended. It returns when quit is closed. It logs a goroutine only if two
-// searches find it, because at the first search, the goroutine may be about to end.
+// watchLeaks logs goroutines that still run although the tasks that started them have ended. It
+// returns when quit is closed. It logs a goroutine only if two successive searches find it,
+// because a goroutine may be about to end at the first search.
 func (e *engine) watchLeaks(quit <-chan struct{}) {
 	ticker := time.NewTicker(leakInterval)
 	defer ticker.Stop()
-	suspects := map[string]bool{}   // labels of goroutines that the last search found
+	suspects := map[string]bool{}   // labels of leaked goroutines that the last search found
 	logged := map[string][]string{} // functions that were logged, by label
 	for {
 		select {
@@ -120,15 +121,16 @@ func (e *engine) watchLeaks(quit <-chan struct{}) {
 	}
 }
 
-// goroutines are the goroutines that have the same label and the same stack.
+// goroutines describes all goroutines with one label and one stack.
 type goroutines struct {
 	label    string
-	function string // function with which they started
+	function string // function that the goroutines were started with
 	source   string // file and line in that function
 	count    int
 }
 
-// goroutinesLabelled returns the goroutines in a text profile whose task label starts with prefix.
+// goroutinesLabelled returns the goroutines in a text profile whose label taskLabel starts with
+// prefix.
 func goroutinesLabelled(profile, prefix string) []goroutines {
 	var found []goroutines
 	_, profile, _ = strings.Cut(profile, "\n") // the first line is the total

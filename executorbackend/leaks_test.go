@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// logBuffer is a log that goroutines write while the test reads.
+// logBuffer is a log that the test can read while other goroutines write it.
 type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -12,12 +12,12 @@ import (
 const (
 	// memoryInterval is the time between two measurements of this process's memory.
 	memoryInterval = time.Second
-	// nearLimitPercent is the share of the limit, in percent, at which a heap profile is kept.
+	// nearLimitPercent is the percentage of the limit at which a heap profile is written.
 	nearLimitPercent = 90
 )
 
-// watchMemory keeps a heap profile when the memory of this process, as resident returns
-// it, first comes near the limit. It returns then, or when ctx ends.
+// watchMemory waits until the memory of this process, as returned by resident, comes near the
+// limit. It then writes a heap profile and returns. It also returns when ctx ends.
 func (x *executor) watchMemory(ctx context.Context, resident func() uint64) {
 	ticks := time.NewTicker(memoryInterval)
 	defer ticks.Stop()
@@ -54,8 +54,8 @@ func (x *executor) keepHeapProfile(ctx context.Context) error {
 	return os.WriteFile(x.options.HeapProfile, encoded, 0o640)
 }
 
-// startMemoryWatch runs watchMemory until stop is called, if there are a limit and a file
-// for the profile.
+// startMemoryWatch runs watchMemory in a goroutine until stop is called. It does nothing if
+// Options has no memory limit or no file for the heap profile.
 func (x *executor) startMemoryWatch(ctx context.Context) (stop func()) {
 	if x.options.MemoryLimit <= 0 || x.options.HeapProfile == "" {
 		return func() {}

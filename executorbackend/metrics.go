@@ -7,12 +7,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// minMeasuredRunTime is how long an attempt must have run for the heap to be measured at
-// its end. The heap is not measured after shorter attempts, because measuring takes as long
-// as a short task.
+// minMeasuredRunTime is the shortest run time of an attempt at whose end the heap is measured.
+// The measurement takes as long as a short task, so it is skipped after shorter attempts.
 const minMeasuredRunTime = 10 * time.Millisecond
 
-// measure fills in the metrics of an attempt that ended after the duration took.
+// measure sets the metrics of an attempt that ended after the duration took.
 func (t *task) measure(m *wire.Metrics, took time.Duration, resultBytes int) {
 	decode, encode := t.usage.Decode, t.usage.Encode
 	t.measureProgress(m, took-decode-encode)
@@ -23,14 +22,14 @@ func (t *task) measure(m *wire.Metrics, took time.Duration, resultBytes int) {
 	m.PeakMemoryBytes = t.peakMemory.Load()
 }
 
-// measureProgress fills in the metrics that are known while an attempt runs.
+// measureProgress sets the metrics that are also reported while an attempt runs.
 func (t *task) measureProgress(m *wire.Metrics, ran time.Duration) {
 	read, written := t.usage.Bytes()
 	m.RunNanos, m.QueueNanos = uint64(max(ran, 0)), uint64(t.startedAt.Sub(t.launchReceivedAt))
 	m.BytesRead, m.BytesWritten = uint64(read), uint64(written)
 }
 
-// raisePeak raises the attempt's peak memory to bytes, if the peak is lower.
+// raisePeak sets the attempt's peak memory to bytes if the peak is lower.
 func (t *task) raisePeak(bytes uint64) {
 	for {
 		peak := t.peakMemory.Load()
@@ -49,8 +48,8 @@ func (t *task) currentValues() *wire.TaskValues {
 	return &wire.TaskValues{Counters: counters, Gauges: gauges}
 }
 
-// heapBytes returns the size of this process's heap, including uncollected garbage. Because
-// Go cannot tell which task uses which part, concurrent tasks report the same number.
+// heapBytes returns the size of this process's heap in bytes, including garbage. Go does not
+// measure the heap by goroutine, so attempts that run at the same time report the same number.
 func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

@@ -7,30 +7,30 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// outbox collects what an executor sends to its driver. A goroutine that adds something
-// also sends everything in the outbox. If another goroutine is already sending, that one
-// sends what was added, too. So a single update is sent without a switch of goroutines,
-// and many updates are sent together.
+// outbox collects what an executor sends to its driver. A goroutine that adds an item sends all
+// items in the outbox. If another goroutine is already sending, that goroutine also sends the
+// added item. So a single update is sent without a goroutine switch, and many updates are sent
+// in one message.
 type outbox struct {
 	send     func(*wire.ExecutorMessage) error
 	executor *executor
 
 	mu             sync.Mutex
-	releasedKeys   []string // keys of data whose release is to be acknowledged
+	releasedKeys   []string // keys of held data whose removal is to be acknowledged
 	updates        []*wire.TaskUpdate
-	window         *wire.Window // how many tasks the driver may queue here; sent with the next updates
-	delayed        *time.Timer  // sends the updates that report has delayed; nil if there are none
-	fetches        []*fetch     // stored results to send; each sends one part in turn
+	window         *wire.Window // number of tasks that the driver may queue at this executor; sent with the next updates
+	delayed        *time.Timer  // sends the updates that the method report has delayed; nil if none are delayed
+	fetches        []*fetch     // fetches of stored results, which send one part each in turn
 	heartbeat      *wire.Heartbeat
-	decommission   *wire.Decommission // a request to be decommissioned, to be sent
-	newHeldKeys    []string           // keys of held data that the driver does not know yet
+	decommission   *wire.Decommission // the decommission request to send, or nil
+	newHeldKeys    []string           // keys of held data to report to the driver
 	commitRequests []uint64
 	arrivals       []*wire.BarrierArrival
 	credentials    uint64 // version of delegation tokens to acknowledge; 0 for none
 	profiles       []*wire.Profile
 	sending        bool      // whether a goroutine is sending
 	sendStarted    time.Time // when the current send began
-	broken         bool      // a send failed; Recv returns why
+	broken         bool      // set when a send has failed; Recv then returns the reason
 }
 
 // put adds updates and sends them.
@@ -40,15 +40,16 @@ func (o *outbox) put(updates ...*wire.TaskUpdate) {
 	o.flush()
 }
 
-// reportDelay is how long the update that reports a task's end waits at most, while tasks
-// that are queued behind it run, so that one message reports the ends of several tasks. A
-// message takes much longer than a very short task. The delay is half of the time for
-// which queued tasks keep a core busy, so the driver can queue more tasks in time.
+// reportDelay limits how long the executor delays the report of an ended task. Reports are
+// delayed only while the executor has queued tasks to run. One message then reports the ends of
+// several tasks, because sending a message takes much longer than running a very short task. The
+// limit is half of queuedTimePerCore, so that the driver gets reports, and can send more tasks,
+// before the executor's queue is empty.
 const reportDelay = queuedTimePerCore / 2
 
-// report adds a window and an update, which may be nil. If more is true, more updates will
-// follow soon, and report does not send the update: it is sent with a later update, or
-// after reportDelay.
+// report adds a window and an update, which may be nil. If more is true, the caller expects to
+// report again soon, and the update is not sent at once. It is sent with the next update that is
+// sent, or after reportDelay.
 func (o *outbox) report(window *wire.Window, more bool, update *wire.TaskUpdate) {
 	o.mu.Lock()
 	if o.window = window; update != nil {
@@ -64,7 +65,7 @@ func (o *outbox) report(window *wire.Window, more bool, update *wire.TaskUpdate)
 	o.mu.Unlock()
 }
 
-// stopTimer stops the timer of delayed updates when the stream has ended.
+// stopTimer stops the timer of delayed updates. It is called when the stream has ended.
 func (o *outbox) stopTimer() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,16 +74,16 @@ func (o *outbox) stopTimer() {
 	}
 }
 
-// sendHeartbeat adds a heartbeat, which replaces an earlier heartbeat that has not been
-// sent, and sends it.
+// sendHeartbeat adds a heartbeat and sends it. If the previous heartbeat has not been sent, the
+// new one replaces it.
 func (o *outbox) sendHeartbeat(heartbeat *wire.Heartbeat) {
 	o.mu.Lock()
 	o.heartbeat = heartbeat
 	o.flush()
 }
 
-// hold adds a key under which a task holds data, and sends the key. The driver gets
-// it before any update that is added later.
+// hold records a key under which a task has declared held data, and sends the key. The key is
+// sent before any update that is added later.
 func (o *outbox) hold(key string) {
 	key = wire.HoldKey(key)
 	o.mu.Lock()
@@ -94,18 +95,18 @@ func (o *outbox) hold(key string) {
 	o.flush()
 }
 
-// requestDecommission asks the driver to decommission the executor. The request is sent
-// before updates that are added later, so that the driver launches no task on the cores
-// that become free according to these updates.
+// requestDecommission sends a request to decommission the executor. The request is sent before
+// updates that are added later. So when the driver learns from these updates that cores are
+// free, it launches no tasks on them.
 func (o *outbox) requestDecommission(reason string) {
 	o.mu.Lock()
 	o.decommission = &wire.Decommission{Reason: reason}
 	o.flush()
 }
 
-// release removes keys of held data, and adds the acknowledgement of their release. It does
-// not send the acknowledgement, because sending may block, and the caller must go on to
-// receive the driver's next message, which may be urgent.
+// release removes keys of held data, and adds the acknowledgement of the removal. It does not
+// send the acknowledgement: a send may block, and the caller must receive the driver's next
+// message, which may be urgent.
 func (o *outbox) release(keys []string) {
 	o.executor.release(keys)
 	o.mu.Lock()
@@ -113,7 +114,7 @@ func (o *outbox) release(keys []string) {
 	o.mu.Unlock()
 }
 
-// fetch queues the driver's requests for stored results. Like release, it sends nothing.
+// fetch adds the driver's requests for stored results. Like release, it sends nothing.
 func (o *outbox) fetch(attempts []uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,7 +132,7 @@ func (o *outbox) acknowledgeCredentials(version uint64) {
 	o.credentials = version
 }
 
-// requestCommit asks the driver whether an attempt may commit its output.
+// requestCommit sends a request for permission to commit the output of an attempt.
 func (o *outbox) requestCommit(attempt uint64) {
 	o.mu.Lock()
 	o.commitRequests = append(o.commitRequests, attempt)
@@ -145,7 +146,7 @@ func (o *outbox) reportBarrierArrival(arrival *wire.BarrierArrival) {
 	o.flush()
 }
 
-// sendProfile sends a profile that the driver has asked for.
+// sendProfile sends a profile that the driver has requested.
 func (o *outbox) sendProfile(profile *wire.Profile) {
 	o.mu.Lock()
 	o.profiles = append(o.profiles, profile)
@@ -162,13 +163,13 @@ func (o *outbox) blockedFor() time.Duration {
 	return time.Since(o.sendStarted)
 }
 
-// flushNow sends everything. If another goroutine is sending, that one sends it.
+// flushNow sends all items. If another goroutine is sending, that goroutine sends them.
 func (o *outbox) flushNow() {
 	o.mu.Lock()
 	o.flush()
 }
 
-// flush is flushNow for a caller that holds the lock; flush releases the lock.
+// flush is flushNow for a caller that holds the lock. flush releases the lock.
 func (o *outbox) flush() {
 	defer o.mu.Unlock()
 	if o.sending {
@@ -205,7 +206,7 @@ func (o *outbox) flush() {
 	}
 }
 
-// nextFetch removes and returns the first requested result; nil if there is none.
+// nextFetch removes and returns the first fetch of a stored result; nil if there is none.
 func (o *outbox) nextFetch() *fetch {
 	if len(o.fetches) == 0 {
 		return nil
@@ -220,17 +221,17 @@ const (
 	maxHeldKeys    = 1000 // largest number of keys in one message
 )
 
-// next removes and returns the content of one message. It takes updates, up to
-// wire.MaxPart bytes, only when no keys of held data are left, so that the driver gets
-// these keys and a request to be decommissioned before updates. The caller may add a part
-// of a stored result to the message.
+// next removes items from the outbox and returns them as one message. It adds updates, up to
+// wire.MaxPart bytes, only if the message contains all remaining keys of held data. So the
+// driver gets keys and decommission requests before later updates. The caller may add a part of
+// a stored result to the message.
 func (o *outbox) next() *wire.ExecutorMessage {
 	message := &wire.ExecutorMessage{
 		Heartbeat: o.heartbeat, Decommission: o.decommission, Released: o.releasedKeys,
 		CommitRequests: o.commitRequests, BarrierArrivals: o.arrivals, CredentialsVersion: o.credentials,
 	}
 	o.credentials = 0
-	if len(o.profiles) > 0 { // at most one profile in a message, because profiles are large
+	if len(o.profiles) > 0 { // at most one profile per message, because profiles are large
 		message.Profiles, o.profiles = o.profiles[:1:1], o.profiles[1:]
 	}
 	o.heartbeat, o.decommission, o.releasedKeys, o.commitRequests, o.arrivals = nil, nil, nil, nil, nil

@@ -8,15 +8,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// Keys of the labels in an executor's profiles: the executor's id, and the name of the task
-// set whose task a sample belongs to.
+// Keys of labels in an executor's profiles. The values are the executor's id, and the name of
+// the task set of the task that a sample belongs to.
 const (
 	executorLabel = "executor"
 	taskSetLabel  = "task_set"
 )
 
-// takePprof takes a profile of this process and sends it. If the executor stops, the
-// profile ends early.
+// takePprof takes a profile of this process and sends it. If the executor stops, the profile
+// covers less time than requested.
 func (e *engine) takePprof(request *wire.ProfileRequest) {
 	reply := &wire.Profile{Id: request.GetId()}
 	content, err := e.encodedPprof(request)
@@ -31,7 +31,7 @@ func (e *engine) takePprof(request *wire.ProfileRequest) {
 	e.out.sendProfile(reply)
 }
 
-// maxPprofBytes is the largest size in bytes of an encoded profile. A profile is sent in
+// maxPprofBytes is the largest size in bytes of an encoded profile, because a profile is sent in
 // one message.
 const maxPprofBytes = 2 * wire.MaxPart
 
@@ -43,8 +43,8 @@ func (e *engine) encodedPprof(request *wire.ProfileRequest) ([]byte, error) {
 	profiling.Label(p, executorLabel, e.options.ID)
 	for _, sample := range p.Sample {
 		if label := sample.Label[taskLabel]; len(label) > 0 {
-			// Keep only the set's name: the task label begins with a random prefix of this
-			// executor, so equal samples of several executors would not be merged.
+			// Replace the label by the set's name. The label begins with a random prefix of this
+			// executor. With it, equal samples of several executors could not be merged.
 			delete(sample.Label, taskLabel)
 			sample.Label[taskSetLabel] = []string{taskSetName(label[0])}
 		}

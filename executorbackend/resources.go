@@ -11,13 +11,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/discovery"
 )
 
-// Discover returns the addresses of an executor's resources by name. amounts are
-// the resources of the executor's container. The addresses are those that the
-// script executor.resource.NAME.discoveryScript prints or, without a script, 0, 1
-// and so on, as CUDA numbers the devices of a process. The scripts run in the
-// working directory, one after the other. If the settings give a resource to executors, but
-// the resource profile of this executor does not have it, the resource's script does not
-// run. Discover fails if a script fails or prints fewer addresses than amounts says.
+// Discover returns the addresses of an executor's resources by name. amounts are the numbers of
+// addresses that the executor's container has, by resource name. For each resource, Discover
+// runs the script of the setting executor.resource.NAME.discoveryScript and returns the
+// addresses that it prints. Without a script, the addresses are 0, 1 and so on, as CUDA numbers
+// the devices of a process. Scripts run one after the other in the working directory. Scripts of
+// resources that are not in amounts do not run. Discover fails if a script fails or prints fewer
+// addresses than the amount.
 func Discover(ctx context.Context, c *config.Config, amounts map[string]int64) (map[string][]string, error) {
 	resources := map[string][]string{}
 	for name, amount := range amounts {

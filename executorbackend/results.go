@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// storeResult stores a result that is too large for its attempt's last update, until the
-// driver fetches it. It returns the update to send, with the result's size instead.
+// storeResult stores a result that is too large for its attempt's last update, until the driver
+// fetches the result. It returns an update with the result's size, to be sent instead.
 func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	maxDirect := e.maxDirectResult
 	if t.launch.GetStoreResult() {
@@ -27,14 +27,15 @@ func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate 
 }
 
 // lostResultUpdate returns the last update of an attempt whose result cannot be stored, or
-// cannot be read after it was stored. The task runs again, and no failure of it is counted.
+// cannot be read after it was stored. It makes the driver retry the task without counting a
+// failure.
 func lostResultUpdate(attempt uint64, err error) *wire.TaskUpdate {
 	return failureUpdate(attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
 }
 
-// lastUpdate returns the update with which an attempt ends; nil if the attempt was
-// already reported as killed. If the attempt was killed after its result was
-// stored, lastUpdate removes the result. It is called with the lock held.
+// lastUpdate returns the update that reports the end of an attempt; nil if the attempt was
+// already reported as killed. If the attempt was killed after its result was stored, lastUpdate
+// removes the result. The caller holds the lock.
 func (e *engine) lastUpdate(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	if update.GetState() == wire.TaskState_TASK_STATE_STORED {
 		var cause *killedError
@@ -49,16 +50,16 @@ func (e *engine) lastUpdate(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	return update
 }
 
-// fetch sends one stored result to the driver in parts. The end of the fetch and a kill of
-// the attempt both try to remove the stored block. The one that succeeds, because it comes
-// first, sends the attempt's last update.
+// fetch sends one stored result to the driver in parts. At the end of the fetch, and on a kill
+// of the attempt, the stored block is removed. Only the first of the two removals succeeds. The
+// code that made it sends the attempt's last update.
 type fetch struct {
 	attempt uint64
 	sent    int64 // bytes sent so far
 	ended   bool
 }
 
-// next returns an update with the result's next part; nil if the attempt was killed.
+// next returns an update with the next part of the result; nil if the attempt was killed.
 func (f *fetch) next(blocks *block.Store) *wire.TaskUpdate {
 	id := block.TaskResult(f.attempt)
 	content, last, err := f.read(blocks, id)

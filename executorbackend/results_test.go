@@ -29,7 +29,7 @@ func TestKillRemovesAStoredResult(t *testing.T) {
 	last := s.update()
 	require.Equal(t, wire.TaskState_TASK_STATE_KILLED, last.GetState())
 	require.Equal(t, "not wanted", last.GetFailure().GetMessage())
-	// The result of the killed attempt cannot be fetched.
+	// The result of the killed attempt 1 is removed, so it cannot be fetched.
 	held := launch(3, "1")
 	held.StoreResult = true
 	s.send(&wire.DriverMessage{Fetches: []uint64{1, 2, 99}, Kills: []*wire.KillTask{{Attempt: 1}, {Attempt: 2}}, Launches: []*wire.Launch{held}})
@@ -47,7 +47,7 @@ func newStore(t *testing.T, memory int64) (*block.Store, string) {
 	return store, directory
 }
 
-// stored returns the ids of a store's blocks.
+// stored returns the ids of the blocks in a store.
 func stored(store *block.Store) []block.ID {
 	ids := []block.ID{}
 	for _, b := range store.Status().Blocks {
@@ -150,7 +150,7 @@ func TestFetchesAlternate(t *testing.T) {
 			sent = append(sent, fmt.Sprintf("%d %v %d", update.GetAttempt(), update.GetState(), len(update.GetResult())))
 		}
 		switch len(sent) {
-		case 1: // the added update must be sent in one message with the next part of a result
+		case 1: // the added update must be in the same message as the next part of a result
 			o.mu.Lock()
 			o.updates = append(o.updates, &wire.TaskUpdate{Attempt: 9, State: wire.TaskState_TASK_STATE_FAILED})
 			o.mu.Unlock()
@@ -198,7 +198,7 @@ func TestHeldKeysAreSentBeforeTheTasksLastUpdate(t *testing.T) {
 		return nil, nil
 	})
 	s := start(t, Options{})
-	// run runs a task to its end and returns the keys that were sent.
+	// run runs a task to its end and returns the keys of held data that the executor reported.
 	run := func(attempt uint64, key string) []string {
 		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: attempt, Function: name}},
 			Launches: []*wire.Launch{{Attempt: attempt, TaskSet: attempt, Indexes: []uint32{0}, Cpus: 1, Inputs: [][]byte{[]byte(key)}}}})

@@ -23,34 +23,33 @@ import (
 
 const (
 	bootstrapTries   = 3
-	bootstrapTimeout = 30 * time.Second // how long one try may take
-	bootstrapBackoff = time.Second      // wait before the second try; doubles before each later try
+	bootstrapTimeout = 30 * time.Second // time limit of one attempt to bootstrap
+	bootstrapBackoff = time.Second      // wait before the second attempt; doubles before each later one
 
-	// keepaliveTime is both how long the connection is idle before a keepalive ping and
-	// how long the reply to the ping may take. Twice this time is half of the default of
-	// network.timeout. The value of that setting is not used, because the driver sends it
+	// keepaliveTime is how long the connection must be idle before a keepalive ping is sent, and
+	// how long the reply to the ping may take. The sum is half of the default of
+	// network.timeout. That setting itself cannot be used, because the driver sends the settings
 	// over this connection.
 	keepaliveTime = 30 * time.Second
 
-	// bufferBytes is the size of the connection's buffers. It is the size of a TLS record,
-	// because larger buffers cost an idle executor memory and gain nothing. windowBytes is
-	// the HTTP/2 flow control window. It is fixed, because gRPC's estimation of the
-	// bandwidth costs a ping for nearly every message.
+	// bufferBytes is the size of the connection's buffers. It is the size of a TLS record:
+	// larger buffers cost memory in idle executors and are not faster. windowBytes is the HTTP/2
+	// flow control window. It is fixed, because gRPC's bandwidth estimation sends a ping for
+	// nearly every message.
 	bufferBytes = 16 << 10
 	windowBytes = 1 << 20
 
-	// attachTimeout is how long an executor whose connection broke tries to
-	// register again. The driver waits a little longer before it counts the loss
-	// and has the executor killed.
+	// attachTimeout is how long an executor tries to register again after its connection broke.
+	// The driver waits a little longer before it treats the executor as lost and has it killed.
 	attachTimeout = 8 * time.Second
-	attachBackoff = 100 * time.Millisecond // wait before the second try; doubles up to attachTimeout/8
+	attachBackoff = 100 * time.Millisecond // wait before the second attempt; doubles up to attachTimeout/8
 )
 
-// Run runs an executor process. It registers with the driver at host:port, using
-// the pass (credentials) that the driver made, and returns nil when the driver
-// stops the executor. If the connection breaks, it gives up its tasks and tries to
-// register again. It returns an error if it cannot connect, if the driver ends the
-// stream, or if ctx ends. An error for which there is an exit code is an *ExitError.
+// Run runs an executor process. It registers with the driver at the address host:port, with
+// credentials that the driver made (pass), and returns nil when the driver stops the executor.
+// If the connection breaks, it cancels its tasks and tries to register again. It returns an
+// error if it cannot connect, if the driver ends the stream, or if ctx ends. If the cause has an
+// exit code, the error is an *ExitError.
 func Run(ctx context.Context, options Options, driver string, pass []byte) error {
 	options = options.withDefaults()
 	options.replaceable = true
@@ -110,12 +109,13 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 		peers := transfer.NewClient(serving)
 		defer peers.Close()
 		x.startServices(peers)
-		defer x.broadcasts.Close() // before port.Close, which waits for requests for pieces that broadcasts still fetches
+		defer x.broadcasts.Close() // before port.Close, which waits until requests for pieces end; broadcasts may still be fetching these pieces
 	}
 	return x.attach(ctx, client, driver)
 }
 
-// dial returns a connection to the driver, which connects with its first call.
+// dial returns a client connection to the driver. The connection is established by the first
+// call.
 func dial(driver string, access *identity.Pass) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+driver, append(access.DialOptions(),
 		grpc.WithNoProxy(),
@@ -160,13 +160,13 @@ func bootstrap(ctx context.Context, client wire.DriverClient, options Options, d
 	}
 }
 
-// attach runs the executor over a stream to the driver, and over a new stream each time
-// the connection breaks. The driver treats a new stream as a new executor with the same
-// id, and runs the tasks of the old stream elsewhere. So the executor cancels its tasks
-// before it connects again.
+// attach runs the executor over a stream to the driver, and over a new stream each time the
+// connection breaks. For the driver, a new stream is a new executor with the same id, and the
+// tasks of the old stream are retried elsewhere. So the executor cancels its tasks before it
+// connects again.
 func (x *executor) attach(ctx context.Context, client wire.DriverClient, driver string) error {
 	x.instance = rand.Uint64() | 1
-	var broken error // why the executor was disconnected, until it is registered again
+	var broken error // why the executor was disconnected; nil while it is registered
 	var since time.Time
 	wait := attachBackoff
 	for {
@@ -202,9 +202,9 @@ func (x *executor) attachOnce(ctx context.Context, client wire.DriverClient, dri
 	return x.serve(ctx, stream, closeStream)
 }
 
-// connectionBroke reports whether a stream ended because its connection broke, so
-// that it is worth connecting again. If the driver's host refuses connections, the
-// driver has ended.
+// connectionBroke reports whether a stream ended because its connection broke, so that a new
+// connection may succeed. It returns false if the driver's host refuses connections, because
+// then the driver process has ended.
 func connectionBroke(err error) bool {
 	var failed interface{ GRPCStatus() *status.Status }
 	return errors.As(err, &failed) && failed.GRPCStatus().Code() == codes.Unavailable &&

@@ -28,12 +28,12 @@ type task struct {
 	leakLabel        leakLabel
 	ctx              context.Context
 	cancel           context.CancelCauseFunc
-	launchReceivedAt time.Time // when the launch arrived
+	launchReceivedAt time.Time // when the launch was received
 
 	// The engine's lock guards the fields from started to driverRequests.
 	started   bool
-	startedAt time.Time   // when the attempt got its cores; does not change after that
-	reaper    *time.Timer // calls abandonKilled if the attempt does not end; set when it is killed
+	startedAt time.Time   // when the attempt got its cores; read without the lock after that
+	reaper    *time.Timer // timer that calls abandonKilled if the attempt does not end; set when the attempt is killed
 	stuck     bool        // set if the attempt was reported as killed but still runs
 	driverRequests
 
@@ -47,9 +47,9 @@ type killedError struct{ reason string }
 
 func (e *killedError) Error() string { return "task killed: " + e.reason }
 
-// run runs an attempt in this goroutine. Whether the function returns, panics or
-// ends the goroutine, the attempt is ended with one last update. run returns the
-// task that this goroutine is to run next, nil if there is none.
+// run runs an attempt in the calling goroutine. The attempt ends with exactly one last update,
+// whether its function returns, panics or ends the goroutine. run returns the task that this
+// goroutine must run next; nil if there is none.
 func (e *engine) run(t *task) (next *task) {
 	pprof.SetGoroutineLabels(t.leakLabel.ctx)
 	began := t.startedAt
@@ -75,14 +75,14 @@ func (e *engine) run(t *task) (next *task) {
 	return nil
 }
 
-// failedByShutdown reports whether an attempt failed because this executor is ending. Such
-// a failure is not reported to the driver, because it depends on the reason why the executor
-// ends whether the failure counts, and the cluster manager reports that reason.
+// failedByShutdown reports whether an attempt failed because this executor is ending. Such a
+// failure is not reported to the driver. Whether it counts depends on the reason why the
+// executor ends, which the cluster manager reports.
 func (e *engine) failedByShutdown(update *wire.TaskUpdate) bool {
 	return update.GetState() == wire.TaskState_TASK_STATE_FAILED && e.tasksCtx.Err() != nil
 }
 
-// call calls the task's function. If the function panics, so does call.
+// call calls the task's function. A panic of the function is not recovered.
 func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 	body, err := function.Lookup(t.set.function)
 	if err != nil {
@@ -142,8 +142,8 @@ func (e *engine) outcomeUpdate(t *task, result []byte, failure *wire.Failure) *w
 	return &wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: result, Values: t.currentValues()}
 }
 
-// abnormalEnd returns the failure of a function that did not return. recovered is
-// the value with which it panicked; nil if it ended its goroutine.
+// abnormalEnd returns the failure of a function that did not return. recovered is the value of the
+// function's panic; nil if the function ended its goroutine.
 func abnormalEnd(recovered any) *wire.Failure {
 	if recovered == nil {
 		return &wire.Failure{Message: "the function ended its goroutine (runtime.Goexit), as a failed check of package testing does, " +
@@ -158,8 +158,8 @@ func failureUpdate(attempt uint64, failure *wire.Failure) *wire.TaskUpdate {
 	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FAILED, Failure: failure}
 }
 
-// withLog adds the end of this process's log to the failure of a task, if this is an
-// executor process and the failure counts.
+// withLog adds the end of this process's log to a failure that counts, if this is an executor
+// process.
 func (e *engine) withLog(update *wire.TaskUpdate) *wire.TaskUpdate {
 	if e.options.replaceable && !update.GetFailure().GetUncounted() {
 		update.Failure.Log = logTail(stderrFile)
@@ -183,13 +183,12 @@ func truncate(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// ownPackagePrefix is the prefix of bobbin's own functions in a stack trace. User code is
-// in other packages; in bobbin's examples, it is in package main.
+// ownPackagePrefix is the prefix of the names of bobbin's functions in a stack trace. Functions
+// of users, and of bobbin's examples, have other prefixes; the examples are in package main.
 const ownPackagePrefix = "github.com/bobbin-yarn/bobbin"
 
-// trimStack removes frames from a stack trace that debug.Stack made in a deferred call:
-// the frames of bobbin that called the user's function, and the frames of what was called
-// after the panic.
+// trimStack removes frames from a stack trace that debug.Stack returned in a deferred call: the
+// frames of bobbin that called the user's function, and the frames of the calls after the panic.
 func trimStack(trace string) string {
 	lines := strings.Split(strings.TrimRight(trace, "\n"), "\n")
 	if len(lines) < 3 {
@@ -203,7 +202,7 @@ func trimStack(trace string) string {
 		}
 	}
 	for len(frames) >= 2 && strings.HasPrefix(frames[0], "runtime.") {
-		frames = frames[2:] // frames of a runtime error, such as a nil dereference, that became a panic
+		frames = frames[2:] // frames of a runtime error, such as a nil dereference, that led to the panic
 	}
 	for len(frames) >= 2 && isOwn(frames[len(frames)-2]) {
 		frames = frames[:len(frames)-2]

@@ -8,27 +8,28 @@ import (
 )
 
 const (
-	// queuedTimePerCore is the total duration of the tasks that an executor queues for
-	// each core: several times the round trip of a message to the driver.
+	// queuedTimePerCore is the total run time of the tasks that are queued at an executor for
+	// each core. It is several times the round trip of a message to the driver.
 	queuedTimePerCore = time.Millisecond
-	// maxWindow is the largest number of tasks that an executor queues for each core.
+	// maxWindow is the largest number of tasks that are queued at an executor for each core.
 	maxWindow = 512
-	// averagedTasks is about how many of the latest task durations are averaged.
+	// averagedTasks is the approximate number of latest tasks over which run times are averaged.
 	averagedTasks = 32
-	// stallTimeout is how long no task may start while tasks are queued. After that, the
-	// queued tasks are returned to the driver, which may have a free core elsewhere.
+	// stallTimeout is how long the executor waits for any task to start while tasks are queued.
+	// Then it returns the queued tasks to the driver, because other executors may have free
+	// cores.
 	stallTimeout = 100 * time.Millisecond
 )
 
-// taskDurations is the mean duration of the latest tasks of one set: the set of the task
-// that ended last.
+// taskDurations is the mean duration of the latest tasks of one task set. When a task of another
+// set ends, the mean starts again for that set.
 type taskDurations struct {
 	taskSet uint64
 	mean    time.Duration
 }
 
-// addAndWindow adds the duration of a task that ended, and returns the window: how many tasks
-// of the set the driver may queue at an executor with so many cores.
+// addAndWindow adds the duration of a task that ended. It returns the window: how many tasks of
+// the task's set the driver may queue at this executor, which has the given number of cores.
 func (p *taskDurations) addAndWindow(t *task, took time.Duration, cores int) *wire.Window {
 	took = max(took, 1)
 	if p.taskSet != t.set.id {
@@ -39,13 +40,14 @@ func (p *taskDurations) addAndWindow(t *task, took time.Duration, cores int) *wi
 	return &wire.Window{TaskSet: p.taskSet, Tasks: uint32(tasks)}
 }
 
-// stallTimer detects that no queued task starts. The engine's lock guards it.
+// stallTimer runs while tasks are queued, to detect that none of them starts. The engine's lock
+// guards it.
 type stallTimer struct {
-	timer     *time.Timer // nil if it does not run
-	lastStart time.Time   // when a task was started last
+	timer     *time.Timer // nil while the timer is stopped
+	lastStart time.Time   // when the latest task was started
 }
 
-// start starts the timer, unless it is running.
+// start starts the timer if it is not running.
 func (s *stallTimer) start(expired func()) {
 	if s.timer == nil {
 		s.timer = time.AfterFunc(stallTimeout, expired)
@@ -59,7 +61,7 @@ func (s *stallTimer) stop() {
 	}
 }
 
-// recallStalled returns all queued tasks to the driver if none started for stallTimeout.
+// recallStalled returns all queued tasks to the driver if no task has started for stallTimeout.
 func (e *engine) recallStalled() {
 	e.mu.Lock()
 	e.stall.timer = nil
@@ -79,8 +81,8 @@ func (e *engine) recallStalled() {
 	e.out.put(recalled...)
 }
 
-// recallQueued removes all queued tasks and returns their last updates. The caller holds
-// the lock.
+// recallQueued removes all queued tasks, and returns the updates that return them to the driver.
+// The caller holds the lock.
 func (e *engine) recallQueued() (updates []*wire.TaskUpdate) {
 	e.waiting = slices.DeleteFunc(e.waiting, func(t *task) bool {
 		if !t.launch.GetQueued() {

@@ -114,8 +114,8 @@ func TestKillOfAQueuedTask(t *testing.T) {
 	})
 }
 
-// A task that the driver launches without Queued starts before queued tasks, because the
-// driver has reserved a core for it.
+// A task that is launched without Launch.Queued starts before queued tasks, because the driver
+// has reserved a core for it.
 func TestTaskThatIsNotQueuedStartsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
@@ -131,7 +131,7 @@ func TestRunTimeExcludesABlockedSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
 		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{launch(1, "1ms"), launch(2, "1ms"), launch(3, "1ms")}})
-		time.Sleep(time.Second) // the driver receives nothing for a second
+		time.Sleep(time.Second) // for one second, the driver receives nothing
 		for range 3 {
 			require.EqualValues(t, time.Millisecond, s.update().GetMetrics().GetRunNanos())
 		}
@@ -139,8 +139,8 @@ func TestRunTimeExcludesABlockedSend(t *testing.T) {
 	})
 }
 
-// If the timer of delayed reports expires while a message is being sent, it has no effect.
-// Later reports must start a new timer.
+// If the timer of delayed updates expires while a message is being sent, it has no effect. Later
+// calls of report must start a new timer.
 func TestReportsAreSentInTimeAfterABlockedSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent, unblock := make(chan int), make(chan struct{})
