@@ -1,7 +1,6 @@
-// Package am is the ApplicationMaster: it registers the application with the
-// ResourceManager, runs the driver or connects to it, starts the executors that the
-// driver requests, and unregisters the application with its final status. It knows
-// nothing of tasks.
+// Package am is the ApplicationMaster. It registers the application with the ResourceManager, runs
+// the driver or connects to it, starts the executors that the driver requests, and unregisters the
+// application with its final status. Only the driver handles tasks.
 package am
 
 import (
@@ -34,24 +33,24 @@ import (
 
 // Exit codes of the ApplicationMaster. Codes up to 17 are Spark's (ApplicationMaster.scala).
 const (
-	ExitUncaught            = 10 // an internal error of the ApplicationMaster
-	ExitMaxExecutorFailures = 11 // executor.maxNumFailures executors failed
-	ExitReporterFailure     = 12 // the ResourceManager is lost, or cannot provide the wanted executors
-	ExitSessionNotCreated   = 13 // the driver created no session within yarn.am.waitTime
+	ExitUncaught            = 10 // internal error of the ApplicationMaster
+	ExitMaxExecutorFailures = 11 // executor.maxNumFailures executors have failed
+	ExitReporterFailure     = 12 // the connection to the ResourceManager is lost, or the ResourceManager cannot provide the executors
+	ExitSessionNotCreated   = 13 // the driver function created no session within yarn.am.waitTime
 	ExitSecurity            = 14 // the environment or the credentials are incomplete
 	ExitUserFunction        = 15 // the driver function returned an error or panicked
-	ExitDisconnected        = 17 // lost the connection to the driver, in client mode
-	// ExitTerminated is a shell's exit code after SIGTERM. Only after this code or 137
-	// does a NodeManager report that it killed a container for its memory
+	ExitDisconnected        = 17 // in client mode, the connection to the driver is lost
+	// ExitTerminated is the exit code of a shell after SIGTERM. A NodeManager reports that it
+	// killed a container for its memory only if the exit code is this code or 137
 	// (ContainerLaunch.handleContainerExitCode).
 	ExitTerminated = 128 + int(syscall.SIGTERM)
 )
 
-// Main is the ApplicationMaster's process in a YARN container. It runs the attempt that
-// the container's environment describes, with the driver that newDriver returns, and
-// returns the exit code.
+// Main runs the ApplicationMaster in a YARN container, and returns the exit code. It runs the
+// application attempt that the container's environment describes, with the driver that newDriver
+// returns.
 func Main(newDriver func(*Attempt) (*Driver, error)) int {
-	// NodeManagers send SIGTERM and a quarter of a second later SIGKILL, by default
+	// By default, NodeManagers send SIGKILL a quarter of a second after SIGTERM
 	// (yarn.nodemanager.sleep-delay-before-sigkill.ms).
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -69,7 +68,7 @@ func Main(newDriver func(*Attempt) (*Driver, error)) int {
 	return code
 }
 
-// Launch is Main for client mode, where the driver runs in the submitting process.
+// Launch is like Main, but for client mode, in which the driver runs in the submitting process.
 func Launch() int { return Main(remoteDriver) }
 
 type applicationMaster struct {
@@ -79,13 +78,13 @@ type applicationMaster struct {
 	allocator *allocator.Allocator
 	contexts  *executorContexts
 	rm        *yarn.AMClient
-	kills     chan string      // users who killed the application on its page
-	renewal   *storage.Renewal // of delegation tokens; nil without a login to Kerberos
+	kills     chan string      // receives the user who kills the application on its page
+	renewal   *storage.Renewal // renewal of delegation tokens; nil without a login to Kerberos
 }
 
-// serve runs an attempt and then unregisters it, unless it was interrupted or the
-// ResourceManager refuses its calls. The error is why the application failed, nil if
-// it succeeded.
+// serve runs an attempt and then unregisters the application. It does not unregister the
+// application if the attempt was interrupted, or if the ResourceManager refuses its calls. err is
+// the reason why the application failed; nil if it succeeded.
 func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Driver, error)) (code int, err error) {
 	m := &applicationMaster{Attempt: attempt, began: time.Now(), kills: make(chan string, 1)}
 	login, problem := m.login(ctx)
@@ -130,11 +129,11 @@ func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Dri
 	return outcome.code, outcome.err
 }
 
-// outcome is how an attempt ended.
+// outcome is the result of an attempt.
 type outcome struct {
 	code        int
 	err         error
-	interrupted bool // the caller's context ended (SIGTERM), so another attempt may follow
+	interrupted bool // the process received SIGTERM, so YARN may start another attempt
 	unreachable bool // the ResourceManager refuses all further calls of this attempt
 	killed      bool // a user killed the application on its page
 }
@@ -143,14 +142,14 @@ func terminated() outcome {
 	return outcome{code: ExitTerminated, err: errors.New("told to stop"), interrupted: true}
 }
 
-// killedBy is the outcome after a user killed the application. The error has YARN's words
-// for a killed application.
+// killedBy returns the outcome of an application that a user has killed. The error uses the words
+// of YARN's diagnostics for killed applications.
 func (m *applicationMaster) killedBy(user string) outcome {
 	return outcome{code: ExitTerminated, err: &KilledError{Application: m.ID.Application.String(), User: cmp.Or(user, "unknown")}, killed: true}
 }
 
-// KilledError is the cause of the driver function's end if a user kills the application on its
-// page.
+// KilledError is the cause with which the driver function's context ends if a user kills the
+// application on its page.
 type KilledError struct{ Application, User string }
 
 func (k *KilledError) Error() string {
@@ -169,7 +168,8 @@ func outcomeOfAllocator(err error) outcome {
 	}
 }
 
-// driverOutcome returns the outcome for the driver's error and the registration's error.
+// driverOutcome returns the outcome of an attempt whose driver has ended. failure is the driver's
+// error, and registering is the error of the registration; both may be nil.
 func driverOutcome(failure, registering error) outcome {
 	if failure == nil {
 		return outcomeOfAllocator(registering)
@@ -177,14 +177,14 @@ func driverOutcome(failure, registering error) outcome {
 	return outcome{code: driverExit(failure), err: errors.Join(failure, registering)}
 }
 
-// run connects to a driver in another process, and then calls runDriverAndAllocator,
-// unless there is a problem with Kerberos.
+// run connects to the driver if it runs in another process, and then calls runDriverAndAllocator.
+// If problem, an error of the login to Kerberos, is not nil, run fails instead.
 func (m *applicationMaster) run(ctx context.Context, tokens *storage.Tokens, problem error) outcome {
 	if problem != nil {
 		if ctx.Err() != nil {
 			return terminated()
 		}
-		// Register, because only a registered application can be unregistered.
+		// Register, because only a registered application can be unregistered with a final status.
 		return outcome{code: ExitSecurity, err: errors.Join(problem, m.allocator.Register(ctx))}
 	}
 	if m.driver.Join != nil {
@@ -193,7 +193,8 @@ func (m *applicationMaster) run(ctx context.Context, tokens *storage.Tokens, pro
 			return terminated()
 		}
 		if err != nil {
-			// Register, because only a registered application can be unregistered.
+			// Register, because only a registered application can be unregistered with a final
+			// status.
 			return driverOutcome(err, m.allocator.Register(ctx))
 		}
 		m.allocator.SetNextExecutorID(first)
@@ -201,8 +202,8 @@ func (m *applicationMaster) run(ctx context.Context, tokens *storage.Tokens, pro
 	return m.runDriverAndAllocator(ctx, tokens)
 }
 
-// runDriverAndAllocator runs the driver and the allocator until one of them has ended or a
-// user kills the application. It then ends what still runs.
+// runDriverAndAllocator runs the driver and the allocator until one of them ends or a user kills
+// the application. It then ends the other one.
 func (m *applicationMaster) runDriverAndAllocator(ctx context.Context, tokens *storage.Tokens) outcome {
 	var both sync.WaitGroup
 	defer both.Wait()
@@ -224,8 +225,8 @@ func (m *applicationMaster) runDriverAndAllocator(ctx context.Context, tokens *s
 		if ctx.Err() != nil {
 			return terminated().noteAbandoned(err)
 		}
-		// Wait for the registration, because only a registered application can be
-		// unregistered.
+		// Wait for the registration, because only a registered application can be unregistered with
+		// a final status.
 		select {
 		case <-m.allocator.Registered():
 			return driverOutcome(err, nil)
@@ -244,7 +245,8 @@ func (m *applicationMaster) runDriverAndAllocator(ctx context.Context, tokens *s
 	}
 }
 
-// noteAbandoned adds a note to the error if the driver function ignored its context's end.
+// noteAbandoned adds a note to the error if the driver function has ignored the end of its context.
+// returned is the error of Driver.Run.
 func (o outcome) noteAbandoned(returned error) outcome {
 	if abandoned := (*supervise.NotReturnedError)(nil); errors.As(returned, &abandoned) {
 		o.err = &supervise.NotReturnedError{Cause: o.err, Returned: abandoned.Returned}
@@ -252,7 +254,7 @@ func (o outcome) noteAbandoned(returned error) outcome {
 	return o
 }
 
-// buildAllocator makes the allocator and connects it with the driver.
+// buildAllocator creates the allocator and connects it to the driver.
 func (m *applicationMaster) buildAllocator() error {
 	schedulers, err := m.Hadoop.ResourceManagers("yarn.resourcemanager.scheduler.address")
 	if err != nil {
@@ -318,7 +320,7 @@ func (m *applicationMaster) servePage() (*page.Server, error) {
 		Kill: func(user string) {
 			select {
 			case m.kills <- user:
-			default: // an earlier call has killed the application already
+			default: // the channel is full, because an earlier call has killed the application
 			}
 		},
 		Logger: m.Logger,
@@ -331,12 +333,12 @@ func (m *applicationMaster) status() page.Status {
 	}, m.driver.Endpoint.Status(), m.allocator.Status())
 }
 
-// snapshot returns what the pages show.
+// snapshot returns the state of the application for its pages.
 func (m *applicationMaster) snapshot() *events.Snapshot {
 	if recorded := m.driver.Snapshot(); recorded != nil {
 		return recorded
 	}
-	// A driver in another process has not answered yet.
+	// The driver runs in another process, and has not sent its state yet.
 	return &events.Snapshot{Latest: m.began, Application: events.Application{State: events.StateRunning, ApplicationStarted: events.ApplicationStarted{
 		Time: events.At(m.began), ID: m.ID.Application.String(), Attempt: int(m.ID.Attempt), Name: m.Spec.Name, User: m.Spec.User,
 	}}}

@@ -21,11 +21,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
-// untilFunctionsReturn waits until abandoned driver functions have returned, because all
-// goroutines of a synctest bubble must end.
+// untilFunctionsReturn waits until driver functions that ignored the end of their context have
+// returned, because all goroutines of a synctest bubble must end.
 func untilFunctionsReturn() { time.Sleep(2 * time.Hour) }
 
-// resourceManager answers heartbeats. Its argument is the number of the heartbeat.
+// resourceManager is a fake ResourceManager: a function that returns the answer to a heartbeat. Its
+// argument is the number of the heartbeat.
 type resourceManager func(heartbeat int32) (*yarn.AllocateResponse, error)
 
 func (r resourceManager) Register(context.Context, yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
@@ -42,7 +43,7 @@ func (r resourceManager) Allocate(_ context.Context, request yarn.AllocateReques
 
 func idle(int32) (*yarn.AllocateResponse, error) { return &yarn.AllocateResponse{}, nil }
 
-// masterOf returns an ApplicationMaster that can reach no node.
+// masterOf returns an ApplicationMaster that cannot connect to any node.
 func masterOf(rm resourceManager, settings *config.Config) *applicationMaster {
 	logger := slog.New(slog.DiscardHandler)
 	return &applicationMaster{
@@ -55,7 +56,7 @@ func masterOf(rm resourceManager, settings *config.Config) *applicationMaster {
 	}
 }
 
-// supervised returns a driver that runs a driver function.
+// supervised returns a driver that runs the given driver function.
 func supervised(settings *config.Config, function func(ctx context.Context, created func()) error) *Driver {
 	return &Driver{Run: func(ctx context.Context) error {
 		return supervise.Run(ctx, ctx, config.AMWaitTime.In(settings), function)
@@ -78,8 +79,8 @@ func TestExitCodesOfDrivers(t *testing.T) {
 	}
 }
 
-// TestApplicationAbandonsDriverFunction runs driver functions that ignore the end of their
-// context. The application must end nevertheless, with the reason of its failure.
+// TestApplicationAbandonsDriverFunction runs driver functions that ignore the end of their context.
+// The application must end nevertheless, and report why it has failed.
 func TestApplicationAbandonsDriverFunction(t *testing.T) {
 	failing := func(heartbeat int32) (*yarn.AllocateResponse, error) {
 		id := int64(heartbeat)
@@ -109,7 +110,7 @@ func TestApplicationAbandonsDriverFunction(t *testing.T) {
 				settings, err := config.FromMap(test.settings)
 				require.NoError(t, err)
 				m := masterOf(test.rm, settings)
-				ended := make(chan time.Time, 1) // when the function's context ended
+				ended := make(chan time.Time, 1) // receives the time at which the function's context ended
 				m.driver = supervised(settings, func(ctx context.Context, _ func()) error {
 					<-ctx.Done()
 					ended <- time.Now()

@@ -15,23 +15,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Attempt describes one attempt of an application at its start.
+// Attempt contains the parameters of an application attempt.
 type Attempt struct {
 	ID       yarn.AttemptID
-	Host     string // name by which the cluster's nodes reach this machine
-	Bind     string // host or IP address to listen on
+	Host     string // name by which the cluster's nodes connect to this machine
+	Bind     string // host name or IP address on which the servers of the attempt listen
 	Spec     *launch.Spec
 	Settings *config.Config
 	Hadoop   *conf.Config
 	Files    *storage.Files
 	Logger   *slog.Logger
 
-	logDirectory string // the container's first log directory; "" for none
+	logDirectory string // first log directory of the container; "" for none
 	credentials  *security.Credentials
 }
 
-// attemptFromEnvironment reads a container's environment variables
-// (ApplicationConstants.Environment), and decodes the launch.Spec in the container's
+// attemptFromEnvironment returns the attempt that the environment variables of the container
+// describe (ApplicationConstants.Environment). It decodes the launch.Spec in the container's
 // credentials.
 func attemptFromEnvironment() (*Attempt, error) {
 	container, err := yarn.ParseContainerID(os.Getenv("CONTAINER_ID"))

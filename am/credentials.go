@@ -13,11 +13,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// maxTokenMargin is how long before their end, at most, the submission's tokens are no
-// longer given to new containers. Containers take a while to start.
+// New containers get the submission's tokens only until some time before the tokens expire, because
+// starting a container takes time. maxTokenMargin is the maximum of that time.
 const maxTokenMargin = 10 * time.Minute
 
-// login logs in to Kerberos if the application has a keytab. Otherwise it returns nil.
+// login logs in to Kerberos if the application has a keytab. Without a keytab, it returns nil.
 func (a *Attempt) login(ctx context.Context) (*kerberos.Client, error) {
 	if a.Spec.Login == nil {
 		return nil, nil
@@ -29,8 +29,8 @@ func (a *Attempt) login(ctx context.Context) (*kerberos.Client, error) {
 	return login, nil
 }
 
-// storageOptions returns options for file systems: with the login if there is one, else
-// with the submission's tokens.
+// storageOptions returns options for file systems. Without a login, they contain the submission's
+// tokens.
 func (a *Attempt) storageOptions(login *kerberos.Client) storage.Options {
 	options := storage.Options{Hadoop: a.Hadoop, User: a.Spec.User, Kerberos: login, Logger: a.Logger}
 	if login == nil {
@@ -39,9 +39,8 @@ func (a *Attempt) storageOptions(login *kerberos.Client) storage.Options {
 	return options
 }
 
-// obtainTokens gets the first delegation tokens with the application's own login, because
-// the submission's tokens may have ended if this is not the first attempt. It returns nil
-// without a login.
+// obtainTokens obtains the first delegation tokens with the login. The submission's tokens may have
+// expired if this is not the first attempt. obtainTokens returns nil if login is nil.
 func (m *applicationMaster) obtainTokens(ctx context.Context, login *kerberos.Client) (*storage.Tokens, error) {
 	if login == nil {
 		return nil, nil
@@ -56,8 +55,8 @@ func (m *applicationMaster) obtainTokens(ctx context.Context, login *kerberos.Cl
 	return tokens, nil
 }
 
-// keepTokens gives the executors the current tokens and, until ctx ends, new tokens before
-// the tokens that they have end.
+// keepTokens sends the current tokens to the executors. Until ctx ends, it also obtains and sends
+// new tokens before the executors' tokens expire.
 func (m *applicationMaster) keepTokens(ctx context.Context, current *storage.Tokens) {
 	if current == nil {
 		return
@@ -66,7 +65,8 @@ func (m *applicationMaster) keepTokens(ctx context.Context, current *storage.Tok
 	m.renewal.Run(ctx, current, m.publishTokens)
 }
 
-// publishTokens gives new tokens to the executors, also to those that are started later.
+// publishTokens sends new tokens to the executors, and prepares launch contexts with these tokens
+// for later executors.
 func (m *applicationMaster) publishTokens(tokens *security.Credentials) {
 	encoded, err := tokens.Encode(security.Writable)
 	if err == nil {
@@ -79,8 +79,8 @@ func (m *applicationMaster) publishTokens(tokens *security.Credentials) {
 	m.driver.SetCredentials(encoded)
 }
 
-// receiveTokens makes this process, and executors that are started later, use tokens that
-// a driver in another process has sent.
+// receiveTokens replaces the tokens of this process, and of executors that are started later, by
+// tokens that a driver in another process has sent.
 func (m *applicationMaster) receiveTokens(encoded []byte) error {
 	tokens, err := security.ReadCredentials(bytes.NewReader(encoded))
 	if err != nil {
@@ -90,9 +90,9 @@ func (m *applicationMaster) receiveTokens(encoded []byte) error {
 	return m.contexts.renew(tokens)
 }
 
-// tokensUsableUntil returns until when containers can be started with tokens: until a
-// little before the end of their maximum lifetime, as they are renewed until then. It
-// returns the zero time if that is not known.
+// tokensUsableUntil returns the time until which new containers can get tokens. It is shortly
+// before the end of the tokens' maximum lifetime, because the ResourceManager renews the tokens
+// until that end. It is zero if there is no such end or it is unknown.
 func tokensUsableUntil(tokens *security.Credentials) (until time.Time) {
 	for _, token := range hdfsTokens(tokens) {
 		identifier, err := token.ParseIdentifier()
@@ -107,8 +107,7 @@ func tokensUsableUntil(tokens *security.Credentials) (until time.Time) {
 	return until
 }
 
-// hdfsTokens yields the tokens of file systems among credentials, which may be nil, and
-// their aliases.
+// hdfsTokens yields the aliases and tokens of file systems in credentials, which may be nil.
 func hdfsTokens(credentials *security.Credentials) iter.Seq2[string, security.Token] {
 	return func(yield func(string, security.Token) bool) {
 		if credentials == nil {

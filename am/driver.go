@@ -16,45 +16,46 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
-// Endpoint has the methods of a *driver.Driver or, in client mode, a *remote.Driver.
+// Endpoint contains the methods of *driver.Driver that the ApplicationMaster calls. In client mode,
+// *remote.Driver implements it.
 type Endpoint interface {
 	SetManager(manager driver.ClusterManager)
 	ExecutorLost(id string, loss driver.Loss)
 	Decommission(ids []string, notice driver.DecommissionNotice)
 	Status() driver.Status
-	Progress() float32 // fraction of the known tasks that are done, 0 to 1
+	Progress() float32 // fraction of the known tasks that have succeeded, from 0 to 1
 	TakeProfile(ctx context.Context, request profiling.Request) ([]byte, error)
 	Stop(ctx context.Context) error
 }
 
-// Driver is the driver that an ApplicationMaster runs executors for.
+// Driver is the driver for which an ApplicationMaster starts executors.
 type Driver struct {
 	Endpoint Endpoint
 	Address  string // host:port to which executors connect
 	Pass     []byte // secret with which executors authenticate to the driver
 	// Events receives the events that the ApplicationMaster records.
 	Events events.Sink
-	// Snapshot returns the application's state, without single tasks if the driver is in
-	// another process; nil if it is not known.
+	// Snapshot returns the state of the application; nil if it is unknown. If the driver is in
+	// another process, the state contains no single tasks.
 	Snapshot func() *events.Snapshot
-	// Costs returns what cost the application the most time, at its end.
+	// Costs returns the main causes of the application's run time, after the application has ended.
 	Costs func() []string
-	// Join connects to a driver in another process, and returns the lowest executor id
-	// that earlier attempts did not use. It is nil for a driver in this process.
+	// Join connects to a driver in another process. It returns the lowest executor id that earlier
+	// attempts have not used. Join is nil for a driver in this process.
 	Join func(ctx context.Context) (firstID int, err error)
-	// SetCredentials gives the executors new delegation tokens, encoded as a credentials
-	// file of Hadoop. It is nil if the driver is in another process, which gets tokens itself.
+	// SetCredentials sends new delegation tokens to the executors. content is a Hadoop credentials
+	// file. SetCredentials is nil for a driver in another process, which obtains tokens itself.
 	SetCredentials func(content []byte)
-	// ReceiveCredentials sets the function that is called with each version of the
-	// delegation tokens that a driver in another process sends. It is nil for a driver in
-	// this process.
+	// ReceiveCredentials sets a function that is called with each version of the delegation tokens
+	// that a driver in another process sends. It is nil for a driver in this process.
 	ReceiveCredentials func(use func(content []byte) error)
-	// Run returns when the driver is done, with the reason if the application failed.
+	// Run runs the driver. It returns when the driver has ended, with the reason if the application
+	// has failed.
 	Run func(ctx context.Context) error
 }
 
-// remoteDriver makes the client-mode Driver. It fails if the container's environment
-// lacks the driver's address, or the credentials lack the secret.
+// remoteDriver returns the Driver for client mode. It fails if the container's environment does not
+// contain the driver's address, or if the credentials do not contain the secret.
 func remoteDriver(attempt *Attempt) (*Driver, error) {
 	address := os.Getenv(launch.EnvDriver)
 	secret, ok := attempt.credentials.Secret(launch.SecretDriver)
@@ -80,7 +81,7 @@ func remoteDriver(attempt *Attempt) (*Driver, error) {
 	}, nil
 }
 
-// driverExit returns the exit code for a driver's error.
+// driverExit returns the exit code for an error of Driver.Run.
 func driverExit(err error) int {
 	var noSession *supervise.NoSessionError
 	var gone *remote.DisconnectedError

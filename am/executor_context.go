@@ -15,38 +15,37 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// executorContexts makes executors' ContainerLaunchContexts. The common part is encoded
-// once for each version of the delegation tokens.
+// executorContexts creates the ContainerLaunchContexts of executors. The part that all executors
+// share is encoded once for each version of the delegation tokens.
 type executorContexts struct {
-	common yarn.ContainerLaunchContext // without tokens and without the shuffle service's data
-	// shuffleService is the setting shuffle.service. If it is auto or required, NodeManagers
-	// serve map outputs.
+	common yarn.ContainerLaunchContext // shared part, without tokens and without data for the shuffle service
+	// shuffleService is the value of shuffle.service. If it is auto or required, the shuffle
+	// services of nodes serve map outputs.
 	shuffleService string
 	pass           []byte            // secret with which executors authenticate to the driver
-	env            map[string]string // variables set by executorEnv.*
+	env            map[string]string // environment variables from executorEnv.*
 	user           string
-	scheme         string // of the NodeManagers' web pages: http or https
+	scheme         string // URL scheme of the NodeManagers' web pages: http or https
 
-	// submitted has the submission's tokens. Containers that are started before
-	// submittedUntil get these tokens, even if there are newer ones: a NodeManager
-	// aggregates an application's logs with the first tokens that it gets, and the
-	// ResourceManager renews only the submission's. submittedUntil is zero if these do not
-	// end.
+	// submitted contains the tokens of the submission. Containers that are started before
+	// submittedUntil get these tokens even if there are newer ones, for two reasons: a NodeManager
+	// aggregates an application's logs with the first tokens that it receives, and the
+	// ResourceManager renews only the submission's tokens. submittedUntil is zero if the
+	// submission's tokens do not expire.
 	submitted      *sharedLaunches
 	submittedUntil time.Time
-	renewed        atomic.Pointer[sharedLaunches] // has the newest tokens; nil while the submission's tokens are the newest
+	renewed        atomic.Pointer[sharedLaunches] // contains the newest tokens; nil if these are the submission's
 }
 
-// sharedLaunches are the common parts of launch contexts with the same tokens: without and
-// with the shuffle service's data.
+// sharedLaunches are the shared parts of launch contexts with the same tokens.
 type sharedLaunches struct {
 	plain   *yarn.SharedLaunch
-	shuffle *yarn.SharedLaunch // for nodes that may have the service; nil if the setting is off
+	shuffle *yarn.SharedLaunch // with data for the shuffle service, for nodes that may have it; nil if shuffle.service is off
 }
 
-// newExecutorContexts prepares launch contexts for executors that connect to the
-// driver at address with the secret pass, which goes into the containers'
-// credentials.
+// newExecutorContexts prepares launch contexts for executors. address is the host:port of the
+// driver. pass is the secret with which executors authenticate to the driver; the credentials of
+// their containers contain it.
 func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*executorContexts, error) {
 	fromSettings := config.ExecutorEnv.In(attempt.Settings)
 	env := maps.Clone(fromSettings)
@@ -72,11 +71,11 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 	return c, err
 }
 
-// sharedWithTokens returns the common part with tokens, which may be nil.
+// sharedWithTokens returns the shared parts with tokens, which may be nil.
 func (c *executorContexts) sharedWithTokens(tokens *security.Credentials) (*sharedLaunches, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, c.pass)
-	// Executors get the tokens of file systems, and never the ApplicationMaster's own.
+	// Executors get only the tokens of file systems, not the ApplicationMaster's AMRMToken.
 	for alias, token := range hdfsTokens(tokens) {
 		credentials.SetToken(alias, token)
 	}
@@ -96,7 +95,7 @@ func (c *executorContexts) sharedWithTokens(tokens *security.Credentials) (*shar
 	return shared, err
 }
 
-// renew sets the newest tokens, for the containers that are started after submittedUntil.
+// renew sets the newest tokens. Containers that are started after submittedUntil get them.
 func (c *executorContexts) renew(tokens *security.Credentials) error {
 	shared, err := c.sharedWithTokens(tokens)
 	if err == nil {
@@ -105,7 +104,7 @@ func (c *executorContexts) renew(tokens *security.Credentials) error {
 	return err
 }
 
-// shared returns the common part for a container that is started now.
+// shared returns the shared part for an executor that is started now.
 func (c *executorContexts) shared(executor launcher.Executor) *yarn.SharedLaunch {
 	launches := c.submitted
 	if renewed := c.renewed.Load(); renewed != nil && !c.submittedUntil.IsZero() && !time.Now().Before(c.submittedUntil) {
@@ -134,7 +133,7 @@ func (c *executorContexts) launchContext(executor launcher.Executor) yarn.Contai
 	return yarn.ContainerLaunchContext{Env: escaped(env), Shared: c.shared(executor)}
 }
 
-// escaped replaces each value in env by its launch.EnvironmentValue, and returns env.
+// escaped replaces each value in env by the result of launch.EnvironmentValue, and returns env.
 func escaped(env map[string]string) map[string]string {
 	for name, value := range env {
 		env[name] = launch.EnvironmentValue(value)
@@ -142,8 +141,8 @@ func escaped(env map[string]string) map[string]string {
 	return env
 }
 
-// acls returns the users and groups, besides the submitter and the administrators,
-// that may view or modify the application.
+// acls returns the users and groups who may view or modify the application, in addition to the
+// submitter and the cluster's administrators.
 func acls(settings *config.Config) map[yarn.Access]string {
 	lists := map[yarn.Access]string{}
 	view, modify := launch.ACLs(settings)

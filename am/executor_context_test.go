@@ -20,7 +20,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// attemptOf returns an attempt of user ann with the given settings.
+// attemptOf returns an attempt of the user ann. values are settings, and hadoop are Hadoop
+// properties.
 func attemptOf(t *testing.T, values, hadoop map[string]string) *Attempt {
 	t.Helper()
 	settings, err := config.FromMap(values)
@@ -128,11 +129,11 @@ func TestInvalidResourceURLFailsAtStart(t *testing.T) {
 	require.ErrorContains(t, err, `local resource "wordcount"`)
 }
 
-// tokenOf returns an HDFS token that was issued now and has the maximum lifetime life.
+// tokenOf returns an HDFS token that is issued now. life is its maximum lifetime.
 func tokenOf(sequence byte, life time.Duration) security.Token {
 	identifier := make([]byte, 4) // version, owner, renewer, real user
 	for _, date := range []time.Time{time.Now(), time.Now().Add(life)} {
-		identifier = append(identifier, 0x88) // eight bytes follow
+		identifier = append(identifier, 0x88) // length of the following integer: eight bytes
 		identifier = binary.BigEndian.AppendUint64(identifier, uint64(date.UnixMilli()))
 	}
 	return security.Token{Kind: security.KindHDFS, Service: "ha-hdfs:ns", Password: []byte("p"), Identifier: append(identifier, sequence, 1)}

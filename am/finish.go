@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// unregisterTimeout is longer than a restart of the ResourceManager takes, because
-	// YARN would repeat the work in another attempt if this one were not unregistered.
+	// unregisterTimeout limits the time of retries to unregister the application. It is longer than
+	// a restart of the ResourceManager, because YARN starts another attempt, which repeats the
+	// work, if this attempt is not unregistered.
 	unregisterTimeout = 5 * time.Minute
-	// unregisterInterval is the pause between two finishApplicationMaster calls.
+	// unregisterInterval is the time between two finishApplicationMaster calls.
 	unregisterInterval = 50 * time.Millisecond
 )
 
@@ -31,14 +32,15 @@ func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary
 		request.Status = yarn.FinalKilled
 	}
 	request.TrackingURL = historyURL(m.Settings, m.ID.Application.String(), int(m.ID.Attempt))
-	// If the attempt is still registered, YARN starts another attempt, which needs the files.
+	// If the application is still registered, YARN starts another attempt, which needs the staged
+	// files.
 	if m.unregister(ctx, request) {
 		m.removeStaging(ctx)
 	}
 }
 
-// historyURL returns the address of an attempt's pages at the history server; "" if there is
-// none. Package historyserver serves these paths.
+// historyURL returns the URL of an attempt's pages on the history server; "" if there is none.
+// Package historyserver serves these paths.
 func historyURL(settings *config.Config, application string, attempt int) string {
 	server := strings.TrimSuffix(config.HistoryServer.In(settings), "/")
 	if server == "" || !config.EventLog.In(settings) {
@@ -50,9 +52,9 @@ func historyURL(settings *config.Config, application string, attempt int) string
 	return fmt.Sprintf("%s/%s/%d/", server, application, attempt)
 }
 
-// unregister repeats the request until the ResourceManager has stored the final
-// status, and reports whether it has. If the ResourceManager has forgotten the attempt,
-// unregister registers it again first.
+// unregister repeats the request until the ResourceManager has stored the final status, and reports
+// whether it has. If the ResourceManager does not know the application any more, unregister first
+// registers it again.
 func (m *applicationMaster) unregister(ctx context.Context, request yarn.FinishRequest) bool {
 	for {
 		done, err := m.rm.Finish(ctx, request)

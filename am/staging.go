@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// cacheRenewal is how often renewCache renews modification times. Other submissions remove
-// cached files that are older than yarn.cache.maxAge, which is at least a day.
+// cacheRenewal is the interval at which renewCache updates modification times. Other submissions
+// remove cached files that are older than yarn.cache.maxAge, which is at least a day.
 const cacheRenewal = time.Hour
 
-// renewCache sets the modification time of the application's directories in the file
-// cache to now, every cacheRenewal until ctx ends, so that other submissions do not
-// remove files that later executors need.
+// renewCache sets the modification times of the application's cache entries to the current time,
+// every cacheRenewal until ctx ends. Otherwise other submissions could remove files that later
+// executors need.
 func (m *applicationMaster) renewCache(ctx context.Context) {
 	renewal := time.NewTicker(cacheRenewal)
 	defer renewal.Stop()
@@ -30,7 +30,8 @@ func (m *applicationMaster) renewCache(ctx context.Context) {
 	}
 }
 
-// removeStaging removes the application's own files, when no container needs them any more.
+// removeStaging removes the application's staging directory. It is called when no container needs
+// the staged files any more.
 func (m *applicationMaster) removeStaging(ctx context.Context) {
 	if m.Spec.StagingDir == "" {
 		return
@@ -38,8 +39,7 @@ func (m *applicationMaster) removeStaging(ctx context.Context) {
 	if err := m.Files.RemoveAll(ctx, m.Spec.StagingDir); err != nil {
 		m.Logger.Warn("staged files were not removed", "directory", m.Spec.StagingDir, "error", err)
 	}
-	// Remove fails, and the parent directory stays, if another application's directory is
-	// in it.
+	// Remove fails if the parent directory contains the directory of another application.
 	if parent := strings.LastIndexByte(m.Spec.StagingDir, '/'); parent > 0 {
 		_ = m.Files.Remove(ctx, m.Spec.StagingDir[:parent])
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// TestCachedFilesAreRenewedWithinADay checks that files are renewed within a day, which is
-// the shortest yarn.cache.maxAge.
+// TestCachedFilesAreRenewedWithinADay checks that the modification times of cache entries are
+// updated within a day, the minimum of yarn.cache.maxAge.
 func TestCachedFilesAreRenewedWithinADay(t *testing.T) {
 	directory := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// summary returns numbers of tasks and executors for the diagnostics, in one line.
+// summary returns a line for the diagnostics with the numbers of tasks and executors.
 func (m *applicationMaster) summary() string {
 	totals, executors := m.driver.Endpoint.Status().Totals, m.allocator.Status()
 	line := fmt.Sprintf("summary: %s executors=%d lost_executors=%d", totals.KeyValues(), executors.Counts.Requested, totals.ExecutorsLost)
@@ -24,15 +24,15 @@ func (m *applicationMaster) summary() string {
 	return line + driver.CostsKeyValue(m.driver.Costs()) + fmt.Sprintf(" run=%.1fs", time.Since(m.began).Seconds())
 }
 
-// maxDiagnostics is the largest size in bytes of a failure's diagnostics. It is less than
-// the ResourceManager's limit yarn.app.attempt.diagnostics.limit.kc, by default 64 KiB.
+// maxDiagnostics is the maximum size in bytes of the diagnostics of a failure. It is less than the
+// ResourceManager's limit yarn.app.attempt.diagnostics.limit.kc, which is 64 KiB by default.
 const maxDiagnostics = 32 << 10
 
-// maxSummaryHosts is how many excluded hosts a summary names at most.
+// maxSummaryHosts is the maximum number of excluded hosts in a summary.
 const maxSummaryHosts = 10
 
-// formatFailures returns, as text, how many executors have ended for each reason, such as
-// "3 beyond its memory, 1 preempted".
+// formatFailures returns the number of ended executors for each reason as text, such as "3 beyond
+// its memory, 1 preempted".
 func formatFailures(failures []allocator.FailureCount) string {
 	sorted := slices.Clone(failures)
 	slices.SortStableFunc(sorted, func(a, b allocator.FailureCount) int { return b.Count - a.Count })
@@ -54,8 +54,8 @@ func formatHosts(exclusions []allocator.Exclusion) string {
 	return strings.Join(hosts, ", ")
 }
 
-// failureDiagnostics returns the reason why the application failed, with the summary
-// if executors have ended, truncated to about maxDiagnostics bytes.
+// failureDiagnostics returns the reason why the application failed. If executors have ended, it
+// appends the summary. It truncates the result to about maxDiagnostics bytes.
 func failureDiagnostics(reason, summary string) string {
 	if !strings.Contains(summary, " ended=") {
 		summary = ""

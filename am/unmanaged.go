@@ -15,24 +15,25 @@ import (
 )
 
 const (
-	// minTokenInterval and maxTokenInterval bound the pause between two requests for
-	// the AMRMToken.
+	// minTokenInterval and maxTokenInterval are the minimum and the maximum time between two
+	// requests for the AMRMToken.
 	minTokenInterval = 50 * time.Millisecond
 	maxTokenInterval = time.Second
 )
 
-// Unmanaged is YARN's unmanaged ApplicationMaster, which runs in the submitting process.
+// Unmanaged is an ApplicationMaster that runs in the submitting process. YARN calls it an unmanaged
+// ApplicationMaster.
 type Unmanaged struct {
-	Application string       // the application's id
-	Spec        *launch.Spec // of the submission
-	Host        string       // name by which the cluster's nodes reach this machine
-	Bind        string       // host or IP address to listen on
+	Application string       // id of the application
+	Spec        *launch.Spec // specification of the submitted application
+	Host        string       // name by which the cluster's nodes connect to this machine
+	Bind        string       // host name or IP address on which the servers of the attempt listen
 	Logger      *slog.Logger
 }
 
-// Run waits until the attempt may register, runs it with the driver that newDriver
-// returns, and unregisters it. The error is why the application failed. If ctx ends, Run
-// does not unregister the attempt: the caller has to kill the application.
+// Run waits until the attempt may register, runs it with the driver that newDriver returns, and
+// unregisters the application. The error is the reason why the application failed. If ctx ends, Run
+// does not unregister the application, and the caller must kill the application.
 func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, error)) error {
 	settings, err := config.FromSubmission(u.Spec.Properties, u.Spec.Origins)
 	if err != nil {
@@ -51,8 +52,8 @@ func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, e
 	return err
 }
 
-// awaitToken waits for the application's AMRMToken, which exists once the scheduler
-// has accepted the application.
+// awaitToken waits for the application's AMRMToken, which the ResourceManager creates when the
+// scheduler has accepted the application.
 func (u Unmanaged) awaitToken(ctx context.Context, hadoop *conf.Config) (yarn.AttemptID, security.Token, error) {
 	fail := func(err error) (yarn.AttemptID, security.Token, error) {
 		return yarn.AttemptID{}, security.Token{}, fmt.Errorf("the token of the unmanaged ApplicationMaster: %w", err)

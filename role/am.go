@@ -35,7 +35,7 @@ func driverOf(function func(ctx context.Context) error) func(*am.Attempt) (*am.D
 	}
 }
 
-// driverEndpoint is the driver of an ApplicationMaster's process.
+// driverEndpoint is the driver in the process of an ApplicationMaster.
 type driverEndpoint struct {
 	*driver.Driver
 	application *Application

@@ -26,27 +26,27 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// stopTimeout bounds stopping a driver.
+// stopTimeout limits how long stopping a driver may take.
 const stopTimeout = 10 * time.Second
 
-// Application is the state of an application in its driver's process, shared by all sessions.
+// Application is the state of an application in the process of its driver. All sessions share it.
 type Application struct {
 	ID          string
 	Settings    *config.Config
-	MaxFailures int // maximum number of failures of one task
+	MaxFailures int // number of failures of the same task that fail its job
 	Driver      *driver.Driver
 	Files       *storage.Files
-	Output      io.Writer // writes to stdout; on a terminal, it first erases the line of progress
+	Output      io.Writer // stdout; on a terminal, each write first erases the progress line
 	Logger      *slog.Logger
 
 	recording      *recording
-	telemetry      *telemetry // nil if nothing is pushed to a collector
+	telemetry      *telemetry // nil if no metrics and traces are pushed to a collector
 	broadcasts     broadcasts
-	host, bind     string             // see driverOptions
+	host, bind     string             // see driverOptions.host
 	address        string             // host:port to which executors connect
 	pass           []byte             // credentials with which executors register with the driver
-	localCapacity  *localExecutorSize // size of a local master's only executor; nil on a cluster
-	terminal       *terminal          // nil if no person started this process
+	localCapacity  *localExecutorSize // size of a local master's only executor; nil for other masters
+	terminal       *terminal          // nil in an ApplicationMaster
 	sessionCreated func()
 }
 
@@ -58,9 +58,8 @@ func FromContext(ctx context.Context) *Application {
 	return a
 }
 
-// HideProgress erases the line of progress if the program prints to the same terminal. It
-// must be called before the driver function goes on after a job, because the function may
-// print.
+// HideProgress erases the progress line if the program's stdout is the same terminal. Callers call
+// it after each job, before they return to the driver function, because that function may print.
 func (a *Application) HideProgress() {
 	if a.terminal != nil && a.terminal.console != nil {
 		a.terminal.console.HideShared()
@@ -73,22 +72,22 @@ func (a *Application) SessionCreated() { a.sessionCreated() }
 // driverOptions are the arguments of startDriver.
 type driverOptions struct {
 	id       string // the application's id
-	attempt  int    // number of YARN's attempt; 0 if the application can have only one attempt
-	name     string // the application's name; "" for app.name or else the program's name
-	master   string // setting master
+	attempt  int    // number of the YARN application attempt; 0 if the cluster starts only one attempt
+	name     string // the application's name; "" for app.name or, if that is not set, the program's name
+	master   string // value of the setting master
 	onYARN   bool   // the application runs on YARN
-	user     string // on whose behalf tasks access HDFS
+	user     string // user as whom tasks access HDFS
 	settings *config.Config
 	hadoop   *conf.Config // nil if there is no Hadoop configuration
 	files    *storage.Files
-	pools    string // content of the pools file; "" to read the file that the settings name
-	// host is where executors reach the driver, and bind where the driver listens; both
-	// are "" if the only executor is in this process.
+	pools    string // content of the pools file; "" if the file must be read from scheduler.allocation.file
+	// host is the address at which executors reach the driver. bind is the address on which the
+	// driver listens. Both are "" if the only executor is in this process.
 	host, bind string
-	racks      map[string]string // of the cluster's nodes, by host
+	racks      map[string]string // rack of each node of the cluster, by host
 	manager    driver.ClusterManager
-	services   func(d *driver.Driver, server grpc.ServiceRegistrar) // see driver.Options
-	terminal   *terminal                                            // nil if no person started this process
+	services   func(d *driver.Driver, server grpc.ServiceRegistrar) // registers further gRPC services; see driver.Options
+	terminal   *terminal                                            // nil in an ApplicationMaster
 	logger     *slog.Logger
 }
 
@@ -151,9 +150,9 @@ func startDriver(o driverOptions) (started *Application, err error) {
 	return a, err
 }
 
-// driverAddresses returns the host at which executors reach a driver in this
-// process, and the address on which it listens. managers are addresses (host:port)
-// of ResourceManagers or standalone masters.
+// driverAddresses returns the host at which executors reach a driver in this process, and the
+// address on which the driver listens. managers are addresses (host:port) of ResourceManagers or
+// standalone masters; the route to them determines the default of host.
 func driverAddresses(ctx context.Context, settings *config.Config, managers []string) (host, bind string, err error) {
 	if host = config.DriverHost.In(settings); host == "" {
 		address, err := route.SourceIP(ctx, managers)
@@ -165,7 +164,7 @@ func driverAddresses(ctx context.Context, settings *config.Config, managers []st
 	return host, cmp.Or(config.DriverBind.In(settings), host), nil
 }
 
-// run calls the driver function; see supervise.Run.
+// run calls the driver function, by supervise.Run, and returns its error.
 func (a *Application) run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context) error) error {
 	defer a.closeBroadcasts()
 	err := supervise.Run(ctx, application, sessionTimeout, func(ctx context.Context, sessionCreated func()) error {
@@ -176,11 +175,11 @@ func (a *Application) run(ctx, application context.Context, sessionTimeout time.
 	return err
 }
 
-// costs returns what cost the application the most time so far.
+// costs returns the main causes of the application's run time so far (see ui.Costs).
 func (a *Application) costs() []string { return ui.Costs(a.Driver.Events().Newest(), time.Now()) }
 
-// stop stops the executors and then the driver, completes the event log, and pushes the
-// last metrics and the trace.
+// stop stops the executors and then the driver, completes the event log, and pushes the last
+// metrics and the trace to the collector.
 func (a *Application) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -198,8 +197,8 @@ type localExecutorSize struct {
 	resources map[string][]string // addresses by resource name
 }
 
-// CheckFits fails if a task with cpus cores and these resources is too large for an
-// executor of a resource profile; nil means the default profile.
+// CheckFits fails if a task with cpus cores and these resources is too large for its executor. The
+// parameter executors is the resource profile of the executor; nil means the default profile.
 func (a *Application) CheckFits(cpus int, resources map[string]float64, executors *profile.Profile) error {
 	if executors != nil && cpus > executors.Cores {
 		return fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", cpus, executors.Cores)
@@ -212,7 +211,7 @@ func (a *Application) CheckFits(cpus int, resources map[string]float64, executor
 	}
 	for name, amount := range resources {
 		has := len(a.localCapacity.resources[name])
-		valid := amount <= 1 || amount == math.Trunc(amount) // the driver rejects others
+		valid := amount <= 1 || amount == math.Trunc(amount) // the driver reports invalid amounts itself
 		if valid && amount > float64(has) {
 			return fmt.Errorf("each task takes %v %s, and master %s has %d: set executor.resource.%s.amount",
 				amount, name, a.localCapacity.master, has, name)

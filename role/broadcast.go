@@ -17,28 +17,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 )
 
-// The driver keeps its broadcast values in memory up to the process's memory limit divided
-// by broadcastMemoryDivisor, or up to defaultBroadcastMemory bytes if there is no limit. The
-// rest is on disk.
+// The driver stores its broadcast values in memory up to the process's memory limit divided by
+// broadcastMemoryDivisor, or up to defaultBroadcastMemory bytes if the process has no limit. It
+// writes further values to disk.
 const (
 	broadcastMemoryDivisor = 8
 	defaultBroadcastMemory = 256 << 20
 )
 
-// broadcasts holds the source of an application's broadcast values, which the first value
-// creates.
+// broadcasts holds the source of an application's broadcast values. The first broadcast value
+// creates the source.
 type broadcasts struct {
 	logger *slog.Logger
 
 	mu            sync.Mutex
-	source        *broadcast.Source // nil before the first value
+	source        *broadcast.Source // serves the blocks of values to executors; nil before the first value
 	server        *transfer.Server  // nil if all executors are in this process
 	stopListening func()
 }
 
-// Broadcasts returns the source of the application's broadcast values. The first
-// call opens the source's data port, unless all executors are in this process. The
-// source is closed when the driver function has returned.
+// Broadcasts returns the source of the application's broadcast values. The first call creates the
+// source and opens its data port; no port is opened if all executors are in this process.
+// Application.run closes the source when the driver function has returned.
 func (a *Application) Broadcasts() (*broadcast.Source, error) {
 	b := &a.broadcasts
 	b.mu.Lock()
@@ -61,7 +61,7 @@ func (a *Application) Broadcasts() (*broadcast.Source, error) {
 	return source, nil
 }
 
-// serveBroadcasts opens the data port of a source.
+// serveBroadcasts opens the data port from which executors fetch the values of source.
 func (a *Application) serveBroadcasts(source *broadcast.Source) error {
 	pass, err := identity.ParsePass(a.pass)
 	if err != nil {
@@ -101,15 +101,15 @@ func (a *Application) closeBroadcasts() {
 	b.source.Close()
 }
 
-// homeRegistrar tells a source of broadcast values which executors are registered.
+// homeRegistrar registers executors with a source of broadcast values as homes: processes that
+// store pieces of values and serve them to other executors.
 type homeRegistrar struct{ *broadcast.Source }
 
 // ExecutorAdded implements driver.ExecutorListener.
 func (h homeRegistrar) ExecutorAdded(info driver.ExecutorInfo) { h.AddHome(info.DataAddress) }
 
-// ExecutorDecommissioned implements driver.ExecutorListener. An executor that will stop soon
-// must not be the home of pieces any more. No piece is lost, because the driver has them
-// all.
+// ExecutorDecommissioned implements driver.ExecutorListener. It removes the executor as a home,
+// because the executor will stop soon. No piece is lost, because the driver stores all pieces.
 func (h homeRegistrar) ExecutorDecommissioned(info driver.ExecutorInfo) (handsOver bool) {
 	h.RemoveHome(info.DataAddress)
 	return false

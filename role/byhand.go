@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runByHand runs the driver of a program that a person, yarn-submit or a standalone worker
-// has started. The executors run on the cluster that the master URL names.
+// runByHand runs the driver in a process that a person, yarn-submit or a standalone worker has
+// started. The setting master selects the cluster of the executors.
 func runByHand(function func(ctx context.Context) error) error {
 	settings, err := settingsFromSubmitter()
 	if err != nil {
@@ -33,10 +33,10 @@ func runByHand(function func(ctx context.Context) error) error {
 	}
 	t, exiting := logOnly(logging.New(os.Stderr, settings)), func() {}
 	slog.SetDefault(t.logger)
-	if os.Getenv(launch.EnvDriverID) == "" { // a person started this process
+	if os.Getenv(launch.EnvDriverID) == "" { // no worker started this process as a driver
 		t = newTerminal(settings)
 		exiting = t.console.Close
-		slog.SetDefault(logging.New(t.console, settings)) // the program's own messages
+		slog.SetDefault(logging.New(t.console, settings)) // the program's own log messages appear above the progress line
 	}
 	ctx, stop := interrupt.Context(client.ExitFailed, exiting)
 	defer stop()
@@ -53,8 +53,8 @@ func runByHand(function func(ctx context.Context) error) error {
 	}
 }
 
-// RunLocal runs a driver function with an executor in this process, and returns its
-// error. The settings name a local master, such as local[2].
+// RunLocal runs a driver function with an executor in this process, and returns the function's
+// error. The setting master must be a local master, such as local[2].
 func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context.Context) error) error {
 	if err := function.Problems(); err != nil {
 		return err
@@ -69,8 +69,8 @@ func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context
 	return runLocal(ctx, master, settings, logOnly(slog.Default()), run)
 }
 
-// settingsFromSubmitter returns yarn-submit's settings for this process, or else those of
-// the environment and the defaults file.
+// settingsFromSubmitter returns the settings that yarn-submit passed to this process. If there are
+// none, it reads the settings from the environment and the defaults file.
 func settingsFromSubmitter() (*config.Config, error) {
 	properties, given, err := valuesFromSubmitter(launch.EnvProperties)
 	if err != nil {
@@ -86,14 +86,14 @@ func settingsFromSubmitter() (*config.Config, error) {
 	return config.FromSubmission(properties, origins)
 }
 
-// valuesFromSubmitter returns the values in an environment variable that yarn-submit may
-// have set. given reports whether it is set.
+// valuesFromSubmitter decodes the map in an environment variable that yarn-submit may have set. It
+// removes the variable. given reports whether the variable was set.
 func valuesFromSubmitter(variable string) (values map[string]string, given bool, err error) {
 	encoded, given := os.LookupEnv(variable)
 	if !given {
 		return nil, false, nil
 	}
-	// The program's child processes must not inherit the settings.
+	// The program's child processes must not inherit the variable.
 	if err := os.Unsetenv(variable); err != nil {
 		return nil, false, err
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errApplicationOver is the cause with which the driver function's context ends when the
-// cluster reports that the application has succeeded.
+// errApplicationOver is the cause with which the driver function's context ends if the cluster
+// reports that the application has succeeded while the driver function still runs.
 var errApplicationOver = errors.New("the application is over")
 
 // clientMode is a process that submits an application and runs its driver.
@@ -33,13 +33,13 @@ type clientMode struct {
 	cluster *client.Cluster
 	files   *storage.Files
 
-	host string // the address at which the cluster reaches this process
+	host string // address at which the cluster connects to this process
 	bind string // the address on which the driver listens
 
 	app     *Application    // nil until the driver is started
-	manager *remote.Manager // the ClusterManager of the driver; the ApplicationMaster connects to it
+	manager *remote.Manager // the driver's ClusterManager, to which the ApplicationMaster connects
 	running *client.Running
-	report  *client.Report // nil until the application has ended
+	report  *client.Report // final report of the cluster; nil until the application has ended
 }
 
 // runClientMode submits this program to the cluster and runs its driver function.
@@ -95,8 +95,8 @@ func (c *clientMode) run(ctx context.Context) error {
 	return c.driveAndFollow(ctx, drive)
 }
 
-// addresses returns the host at which the cluster reaches this process, and the
-// address on which the driver listens.
+// addresses returns the host at which the cluster reaches this process, and the address on which
+// the driver listens. See driverAddresses.
 func (c *clientMode) addresses(ctx context.Context) (host, bind string, err error) {
 	managers, err := c.cluster.Hadoop().ResourceManagers("yarn.resourcemanager.address")
 	if err != nil {
@@ -105,8 +105,9 @@ func (c *clientMode) addresses(ctx context.Context) (host, bind string, err erro
 	return driverAddresses(ctx, c.settings, managers)
 }
 
-// driveAndFollow calls drive and follows the application until both have ended. The
-// application's end cancels drive's context alive; ctx's end kills the application.
+// driveAndFollow calls drive, and concurrently polls the application's state, until drive has
+// returned and the application has ended. When the application ends, driveAndFollow cancels the
+// context alive. When ctx ends, it kills the application.
 func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive context.Context) error) error {
 	alive, over := context.WithCancelCause(ctx)
 	following, kill := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -131,9 +132,10 @@ func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive contex
 	return c.result(ctx, outcome, failure)
 }
 
-// result returns the application's error, nil for success. outcome is the cluster's
-// error, failure the driver function's. If the driver function has not returned and
-// yarn.am.clientModeExitOnError is false, result first waits for it.
+// result returns the application's error; nil means success. outcome is the error that the cluster
+// reported, and failure is the error of the driver function. If the driver function ignores the end
+// of its context and yarn.am.clientModeExitOnError is false, result first waits until the function
+// returns or ctx ends.
 func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 	if abandoned := (*supervise.NotReturnedError)(nil); errors.As(failure, &abandoned) && !config.AMExitOnError.In(c.settings) {
 		c.console.Warn("waiting for the driver function, which does not return (%s is false)", config.AMExitOnError.Name())
@@ -143,8 +145,8 @@ func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 		}
 	}
 	if outcome == nil {
-		// With yarn.am.clientModeTreatDisconnectAsFailed=false the cluster reports success
-		// for an application that lost its driver.
+		// If yarn.am.clientModeTreatDisconnectAsFailed is false, the cluster reports success even
+		// for an application whose driver disconnected.
 		outcome = failure
 	}
 	if outcome == nil {
@@ -157,7 +159,8 @@ func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 	return &failedApplication{outcome, status}
 }
 
-// failedApplication is a failed application's error with this process's exit status.
+// failedApplication is the error of a failed application. status is the exit status of this
+// process.
 type failedApplication struct {
 	error
 	status int
@@ -166,8 +169,8 @@ type failedApplication struct {
 func (e *failedApplication) Unwrap() error   { return e.error }
 func (e *failedApplication) ExitStatus() int { return e.status }
 
-// startDriver starts the driver before the submission, as the ApplicationMaster
-// needs its address.
+// startDriver starts the driver. It is called before the submission, because the ApplicationMaster
+// needs the driver's address.
 func (c *clientMode) startDriver(id string, racks map[string]string) (*client.Driver, error) {
 	c.manager = remote.NewManager(c.logger)
 	app, err := startDriver(driverOptions{
@@ -220,14 +223,15 @@ func (c *clientMode) drive(alive context.Context) error {
 	if alive.Err() != nil {
 		return err
 	}
-	// Finish waits until an ApplicationMaster has connected or the application has ended.
+	// Finish waits until an ApplicationMaster has connected, and sends it the result. It fails if
+	// the application ends before.
 	if c.manager.Finish(alive, err) == nil {
 		c.stopDriver(alive)
 	}
 	return err
 }
 
-// publishTokens gives new delegation tokens to the executors and the ApplicationMaster.
+// publishTokens sends new delegation tokens to the executors and the ApplicationMaster.
 func (c *clientMode) publishTokens(tokens *security.Credentials) {
 	encoded, err := tokens.Encode(security.Writable)
 	if err != nil {

@@ -67,7 +67,8 @@ func TestDriverThatCannotListenNamesSettings(t *testing.T) {
 
 func TestExitStatusInClientMode(t *testing.T) {
 	failed := errors.New("application_1_0001 failed")
-	// late returns the error of a driver function that returns an hour after it was abandoned.
+	// late returns the error of a driver function that ignored the end of its context, and returns
+	// err an hour later.
 	late := func(err error) error {
 		returned := make(chan error, 1)
 		time.AfterFunc(time.Hour, func() { returned <- err })

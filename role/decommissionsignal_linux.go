@@ -2,7 +2,8 @@ package role
 
 import "syscall"
 
-// decommissionSignal makes an executor finish its running tasks and stop, as in Spark.
+// On decommissionSignal, an executor finishes its running tasks and then exits. Spark uses the same
+// signal.
 const (
 	decommissionSignal     = syscall.SIGPWR
 	decommissionSignalName = "SIGPWR"

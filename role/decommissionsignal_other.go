@@ -4,8 +4,8 @@ package role
 
 import "syscall"
 
-// decommissionSignal makes an executor finish its running tasks and stop. It differs from
-// the signal on Linux, SIGPWR, which other systems do not have.
+// On decommissionSignal, an executor finishes its running tasks and then exits. The signal on Linux
+// is SIGPWR, which other systems do not have.
 const (
 	decommissionSignal     = syscall.SIGUSR2
 	decommissionSignalName = "SIGUSR2"

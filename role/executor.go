@@ -30,7 +30,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// runExecutor runs an executor until its driver asks it to stop, and returns the exit code.
+// runExecutor runs an executor until the driver stops it, and returns the exit code.
 func runExecutor() int {
 	logger, configure := logging.NewConfigurable(os.Stderr)
 	slog.SetDefault(logger)
@@ -53,7 +53,7 @@ func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*con
 	if err != nil {
 		return fmt.Errorf("%s: %w: an executor is started by its ApplicationMaster", launch.EnvCores, err)
 	}
-	profile := 0 // id of the resource profile; 0 is the one of the settings
+	profile := 0 // id of the executor's resource profile; 0 is the default profile
 	if text, set := os.LookupEnv(launch.EnvProfile); set {
 		if profile, err = strconv.Atoi(text); err != nil {
 			return fmt.Errorf("%s: %w", launch.EnvProfile, err)
@@ -110,9 +110,9 @@ func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*con
 	return executorbackend.Run(ctx, options, os.Getenv(launch.EnvDriver), pass)
 }
 
-// shuffleNodes returns how the executor uses the shuffle services of nodes, or nil if it runs
-// neither on YARN nor on a standalone worker. Even if its own node has no such service, it
-// can read from those of other nodes.
+// shuffleNodes returns the options for the shuffle services of nodes. It returns nil if this
+// process runs neither on YARN nor on a standalone worker. An executor whose own node has no
+// shuffle service can still fetch map outputs from the services of other nodes.
 func shuffleNodes(pass []byte) (*shuffle.NodeOptions, error) {
 	setting, given := os.LookupEnv(launch.EnvShuffleService)
 	nodes := &shuffle.NodeOptions{Secret: pass, Required: setting == config.ShuffleServiceRequired}
@@ -143,8 +143,9 @@ func shuffleNodes(pass []byte) (*shuffle.NodeOptions, error) {
 	return nodes, nil
 }
 
-// resourcesFromWorker returns the resource addresses that a standalone worker assigned to
-// this executor, by name, or nil on YARN, where the executor discovers them.
+// resourcesFromWorker returns the resource addresses, by resource name, that a standalone worker
+// assigned to this executor. On YARN it returns nil, because the executor discovers the addresses
+// itself.
 func resourcesFromWorker() (map[string][]string, error) {
 	text, given := os.LookupEnv(launch.EnvResources)
 	if !given {
@@ -159,11 +160,12 @@ func resourcesFromWorker() (map[string][]string, error) {
 
 // taskTokens are the delegation tokens with which tasks access file systems.
 type taskTokens struct {
-	initial *security.Credentials // from the container
+	initial *security.Credentials // from the container's token file
 	files   *storage.Files        // set by prepareTasks
 }
 
-// replace makes tasks use tokens from the driver, encoded as a credentials file.
+// replace replaces the tokens of tasks by tokens from the driver, encoded as a Hadoop credentials
+// file.
 func (t *taskTokens) replace(encoded []byte) error {
 	tokens, err := security.ReadCredentials(bytes.NewReader(encoded))
 	if err == nil {
@@ -172,8 +174,9 @@ func (t *taskTokens) replace(encoded []byte) error {
 	return err
 }
 
-// prepareTasks returns a function that adds the file systems, by the driver's Hadoop
-// configuration and user, to the context of tasks, and configures the logger.
+// prepareTasks returns a function that adds the file systems to the context of tasks, and
+// configures the logger. The file systems use the Hadoop configuration and the user in the driver's
+// reply.
 func prepareTasks(tokens *taskTokens, logger *slog.Logger, configure func(*config.Config)) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
 	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
 		settings, err := config.FromMap(boot.GetProperties())
@@ -211,8 +214,8 @@ func logURLs(page string) map[string]string {
 	return map[string]string{"stdout": page + "/stdout", "stderr": page + "/stderr"}
 }
 
-// decommissionRequests returns a channel that receives a reason when this process gets
-// decommissionSignal. The caller must call stop in the end.
+// decommissionRequests returns a channel that receives a reason when this process receives
+// decommissionSignal. The caller must call stop.
 func decommissionRequests() (reasons <-chan string, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, decommissionSignal)

@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// localExecutor and localHost are id and host of a local master's only executor.
+// localExecutor is the id, and localHost the host, of a local master's only executor.
 const (
 	localExecutor = "driver"
 	localHost     = "localhost"
@@ -56,7 +56,7 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	serving, stopServing := context.WithCancel(storage.With(context.WithoutCancel(ctx), files))
 	var served sync.WaitGroup
 	served.Go(func() {
-		// The only error is that the driver has stopped, which the driver itself reports.
+		// AttachLocal fails only if the driver has stopped. The driver reports the reason itself.
 		_ = a.Driver.AttachLocal(serving, func(ctx context.Context, stream wire.ExecutorSide) error {
 			return executorbackend.Serve(ctx, executor, stream)
 		})
@@ -69,8 +69,8 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	return t.follow(ctx, a, false, func() error { return a.run(ctx, context.Background(), 0, function) })
 }
 
-// settingsForOneExecutor turns off settings by which the driver would release a single
-// executor or wait for a second one.
+// settingsForOneExecutor disables the settings that make the driver stop its only executor or wait
+// for a second one.
 func settingsForOneExecutor(settings *config.Config) (*config.Config, error) {
 	off := map[string]string{}
 	for _, key := range []config.Key[bool]{config.DynamicAllocation, config.Speculation, config.ExcludeTasks} {

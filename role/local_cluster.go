@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/localcluster"
 )
 
-// runLocalCluster starts a standalone cluster on this machine, runs a driver with
-// executors on it, and stops it.
+// runLocalCluster starts a standalone cluster on this machine, runs a driver with executors on the
+// cluster, and stops the cluster.
 func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config.Config, t *terminal, function func(ctx context.Context) error) (err error) {
 	if settings, err = fitToWorkers(settings, master); err != nil {
 		return client.UsageError(err)
@@ -35,8 +35,8 @@ func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config
 	return standalone{masters: masters, credentials: cluster.Credentials(), terminal: t}.run(ctx, settings, function)
 }
 
-// fitToWorkers lowers the default of executor.memory to a worker's memory. It fails
-// if an executor would still be larger than a worker, and so never start.
+// fitToWorkers lowers the default of executor.memory to the memory of a worker. It fails if an
+// executor would still be larger than a worker, because the executor could never start.
 func fitToWorkers(settings *config.Config, master masterurl.URL) (*config.Config, error) {
 	if !settings.IsSet(config.ExecutorMemory.Name()) && config.ExecutorMemory.In(settings) > master.Memory {
 		fitted, err := settings.With(map[string]string{config.ExecutorMemory.Name(): fmt.Sprintf("%dm", master.Memory/config.MiB)})

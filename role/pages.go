@@ -14,9 +14,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
 
-// servePages serves the application's pages, metrics and profiles on this machine until stop
-// is called, if a person follows the application here. The URL is "" if they are not served.
-// If the server cannot be started, servePages logs why, and the application goes on.
+// servePages serves the application's pages, metrics and profiles on this machine until stop is
+// called. It serves nothing, and returns the URL "", if this process shows no progress on a console
+// or if ui.enabled is false. If the server cannot start, servePages logs a warning and returns "".
 func (a *Application) servePages() (url string, stop func()) {
 	if a.terminal == nil || a.terminal.console == nil {
 		return "", func() {}
@@ -26,9 +26,9 @@ func (a *Application) servePages() (url string, stop func()) {
 	})
 }
 
-// servePagesOnCluster is servePages for a driver on a machine of a cluster. Its pages can be
-// opened on other machines. The server cannot tell who opens them, so it serves no pages if
-// acls.enable is set.
+// servePagesOnCluster serves the same pages as servePages, for a driver on a machine of a cluster.
+// Browsers on other machines can open the pages. The server does not authenticate users, so it
+// serves no pages if acls.enable is set.
 func (a *Application) servePagesOnCluster() (url string, stop func()) {
 	if config.ACLsEnable.In(a.Settings) {
 		return "", func() {}

@@ -37,7 +37,7 @@ func TestPagesForThePersonWhoFollows(t *testing.T) {
 	url, stop := with(nil, followed).servePages()
 	fromOutside, stopServing := onCluster(nil)
 	require.Regexp(t, `^http://localhost:\d+/[A-Z2-7]{26}/$`, fromOutside)
-	require.Eventually(t, func() bool { // a snapshot may be half a second old
+	require.Eventually(t, func() bool { // the server may reuse a snapshot for half a second
 		answer, err := http.Get(url)
 		require.NoError(t, err)
 		page, err := io.ReadAll(answer.Body)

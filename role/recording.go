@@ -26,24 +26,24 @@ import (
 // logTimeout limits how long the end of an application waits for its event log.
 const logTimeout = 5 * time.Second
 
-// recording records an application's events, and writes its event log.
+// recording records an application's events, and writes its event log and its HTML report.
 type recording struct {
 	recorder *events.Recorder
 	logs     []*eventlog.Log
-	report   string // path of the HTML report (ui.Report) to write at the application's end; "" for none
+	report   string // path of the HTML report (see ui.Report); "" for no report
 	logger   *slog.Logger
 
 	mu     sync.Mutex
-	state  string // of the application
-	err    error  // of the driver function
+	state  string // final state of the application
+	err    error  // error of the driver function
 	closed bool
 }
 
-// startRecording begins to record an application.
+// startRecording starts the recorder of an application's events.
 func startRecording(o driverOptions) *recording {
 	r := &recording{
 		report: os.Getenv(launch.EnvReportFile), logger: o.logger,
-		state: events.StateKilled, // until the driver function returns
+		state: events.StateKilled, // until driverReturned sets the result
 	}
 	_ = os.Unsetenv(launch.EnvReportFile) // child processes must not inherit it
 	var consumers []events.Consumer
@@ -60,12 +60,12 @@ func startRecording(o driverOptions) *recording {
 	}
 	r.recorder = events.NewRecorder(events.LiveLimits, consumers...)
 	r.recorder.Record(applicationStarted(o))
-	_ = r.recorder.Newest() // so that no reader gets a state without the application
+	_ = r.recorder.Newest() // process the first event now, so that every snapshot contains the application
 	return r
 }
 
-// logDirectory returns where the event log is written; "" if there is none. If home is not
-// "", the log is written only if this directory exists.
+// logDirectory returns the directory of the event log; "" for no event log. home is a directory
+// without which no log is written; "" if there is no such condition.
 func logDirectory(o driverOptions) (directory, home string) {
 	switch directory = config.EventLogDir.In(o.settings); {
 	case !config.EventLog.In(o.settings) || o.files == nil:
@@ -105,7 +105,8 @@ func buildVersion() string {
 	return ""
 }
 
-// driverReturned notes the result of the driver function, whose context was ctx.
+// driverReturned stores the result of the driver function for the event log. ctx was the function's
+// context.
 func (r *recording) driverReturned(ctx context.Context, err error) {
 	state := events.StateFailed
 	var killed *am.KilledError
@@ -120,7 +121,8 @@ func (r *recording) driverReturned(ctx context.Context, err error) {
 	r.state, r.err = state, err
 }
 
-// failedBeforeDriver records that the application failed before its driver function was called.
+// failedBeforeDriver records that the application failed before its driver function was called, and
+// closes the recording.
 func (r *recording) failedBeforeDriver(err error) {
 	r.mu.Lock()
 	r.state, r.err = events.StateFailed, err
@@ -128,7 +130,8 @@ func (r *recording) failedBeforeDriver(err error) {
 	r.close()
 }
 
-// close records the application's end and completes the event log. It does so once.
+// close records the application's end, writes the report and completes the event log. Further calls
+// have no effect.
 func (r *recording) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 	leaktest.Main(m)
 }
 
-// A page that is read as soon as the application serves it shows the application.
+// TestFirstSnapshotHasTheApplication checks that a page contains the application even if the page
+// is requested as soon as its server starts.
 func TestFirstSnapshotHasTheApplication(t *testing.T) {
 	settings, err := config.FromMap(map[string]string{"master": "local[2]", "app.name": "count"})
 	require.NoError(t, err)

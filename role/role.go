@@ -1,11 +1,9 @@
-// Package role determines the role of a process of a bobbin program and runs it:
-// driver of a program that was started by hand, with executors on the cluster of its
-// master URL; ApplicationMaster, with the driver or without; executor; or a process
-// of a local cluster.
+// Package role determines the role of a process of a bobbin program, and runs it. The roles are:
+// driver, in a program that a person started or in client mode; ApplicationMaster, with or without
+// the driver; executor; and the processes of a local cluster.
 //
-// Application is the state of a process with a driver. Each role with a driver
-// creates an Application with startDriver, and calls the user's driver function with
-// Application.run.
+// Each role with a driver calls startDriver, which returns an Application: the state of the
+// process. Application.run calls the user's driver function.
 package role
 
 import (
@@ -50,7 +48,8 @@ func exit(err error) int {
 	if err == nil {
 		return client.ExitSuccess
 	}
-	// The other lines may be a long stack trace: print the first line last.
+	// The remaining lines may be a long stack trace, so print the first line, which has the
+	// message, last.
 	message, details, _ := strings.Cut(strings.TrimRight(err.Error(), "\n"), "\n")
 	if details != "" {
 		fmt.Fprintln(os.Stderr, details)
@@ -59,8 +58,8 @@ func exit(err error) int {
 	return exitStatus(err)
 }
 
-// exitStatus returns the exit status for a driver function's error: the result of
-// its method ExitStatus() int, or else client.ExitCode(err).
+// exitStatus returns the exit status for an error of the driver function: the result of the error's
+// method ExitStatus() int, or else client.ExitCode(err).
 func exitStatus(err error) int {
 	var own interface{ ExitStatus() int }
 	if errors.As(err, &own) {

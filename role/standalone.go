@@ -22,11 +22,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// standalone is the standalone cluster for a driver in this process.
+// standalone is the connection of a driver in this process to a standalone cluster.
 type standalone struct {
-	masters     []string // host:port
+	masters     []string // addresses (host:port) of the cluster's masters
 	credentials *protocol.Credentials
-	driverID    string // the cluster's id for this driver; "" if the cluster did not start it
+	driverID    string // id that the cluster assigned to this driver; "" if the cluster did not start this process
 	*terminal
 }
 
@@ -43,11 +43,12 @@ func runStandalone(ctx context.Context, master masterurl.URL, settings *config.C
 	return standalone{masters: master.Addresses, credentials: credentials, driverID: driverID, terminal: t}.run(ctx, settings, function)
 }
 
-// driverIDFromWorker returns this driver's id in the standalone cluster that started it, or "".
+// driverIDFromWorker returns the id of this driver if a standalone worker started this process, or
+// "". It removes the environment variable with the id.
 func driverIDFromWorker() (string, error) {
 	id := os.Getenv(launch.EnvDriverID)
-	// An application that this program starts must not count as this driver's, because
-	// killing it would kill the driver.
+	// If a child process submits another application, the cluster must not associate that
+	// application with this driver: killing that application would kill this driver.
 	return id, os.Unsetenv(launch.EnvDriverID)
 }
 
@@ -115,8 +116,8 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 	return err
 }
 
-// keepTokens gives delegation tokens of file systems to the executors. Until stop is called,
-// it also gives them new tokens before the old ones end.
+// keepTokens sends delegation tokens of file systems to the executors. Until stop is called, it
+// also obtains and sends new tokens before the old tokens expire.
 func keepTokens(ctx context.Context, a *Application, identity *client.Identity, hadoop *conf.Config) (stop func(), err error) {
 	publish := func(tokens *security.Credentials) {
 		encoded, err := tokens.Encode(security.Writable)
@@ -142,8 +143,8 @@ func keepTokens(ctx context.Context, a *Application, identity *client.Identity, 
 	return func() { end(); running.Wait() }, nil
 }
 
-// register registers the application with the cluster's leading master. pages is the URL of
-// its pages for other machines; "" if it serves none.
+// register registers the application with the leading master of the cluster. pages is the URL of
+// the application's pages for other machines; "" if there are no such pages.
 func (s standalone) register(ctx context.Context, a *Application, user, pages string) (*application.Application, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -185,7 +186,8 @@ func executorEnvironment(settings *config.Config) map[string]string {
 	return variables
 }
 
-// shippedFiles returns the program and the files for executors' working directories.
+// shippedFiles returns the program, and the files that workers copy to executors' working
+// directories.
 func shippedFiles(program string, settings *config.Config) (*application.HashedFiles, error) {
 	named, err := client.LocalFiles(program, settings)
 	if err != nil {
@@ -203,7 +205,7 @@ func (s standalone) finish(ctx context.Context, a *Application, manager *applica
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	summary := client.InProcessDriver{Driver: a.Driver, Cluster: true}.Summary()
-	manager.RequestExecutors(driver.Request{}) // do not replace executors that stop
+	manager.RequestExecutors(driver.Request{}) // the cluster must not replace the executors that stop now
 	err := a.stop(stopping)
 	if manager.Err() == nil {
 		err = errors.Join(err, manager.Finish(stopping, failure, summary))

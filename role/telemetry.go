@@ -11,21 +11,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/otlp"
 )
 
-// lastPushTimeout limits how long the end of an application waits for the last push to its
-// collector.
+// lastPushTimeout limits how long the last push to the collector may take at the application's end.
 const lastPushTimeout = 5 * time.Second
 
-// telemetry pushes an application's metrics and trace to a collector. A nil telemetry
-// pushes nothing.
+// telemetry pushes an application's metrics and trace to an OpenTelemetry collector. The methods of
+// a nil telemetry do nothing.
 type telemetry struct {
-	parent string // traceparent that the submission gave; "" for none
+	parent string // traceparent of the span that submitted the application; "" for none
 	span   otlp.SpanContext
 	pusher *otlp.Pusher
 }
 
-// newTelemetry returns the telemetry of an application, or nil if nothing is pushed. It also
-// returns the settings for the executors, in which otlp.traceParent is the application's
-// span.
+// newTelemetry returns the telemetry of an application; nil if no collector is configured. It also
+// returns the settings for the executors, in which otlp.traceParent is the application's span.
 func newTelemetry(settings *config.Config) (*telemetry, *config.Config, error) {
 	parent := config.TraceParent.In(settings)
 	if config.OTLPEndpoint.In(settings) == "" {
@@ -36,7 +34,7 @@ func newTelemetry(settings *config.Config) (*telemetry, *config.Config, error) {
 	return t, settings, err
 }
 
-// start begins to push what is known of the application.
+// start begins to push the application's metrics and trace.
 func (t *telemetry) start(a *Application) {
 	if t == nil {
 		return
@@ -53,7 +51,7 @@ func (t *telemetry) start(a *Application) {
 	})
 }
 
-// pushLast pushes the last metrics and the trace, once.
+// pushLast pushes the last metrics and the trace. Further calls have no effect.
 func (t *telemetry) pushLast(ctx context.Context, last *metrics.Set) {
 	if t == nil || t.pusher == nil {
 		return
@@ -64,7 +62,7 @@ func (t *telemetry) pushLast(ctx context.Context, last *metrics.Set) {
 	t.pusher = nil
 }
 
-// metrics returns the metrics of the driver and its process; nil if the driver has stopped.
+// metrics returns the metrics of the driver and of its process; nil if the driver has stopped.
 func (a *Application) metrics() *metrics.Set {
 	status := a.Driver.Status()
 	if status.Started.IsZero() {
@@ -76,7 +74,8 @@ func (a *Application) metrics() *metrics.Set {
 	return set
 }
 
-// inheritSpan makes processes that this one starts part of the trace.
+// inheritSpan sets the environment variable TRACEPARENT, so that child processes of this process
+// add their spans to the application's trace.
 func inheritSpan(settings *config.Config) error {
 	if parent := config.TraceParent.In(settings); parent != "" {
 		return os.Setenv(otlp.Variable, parent)

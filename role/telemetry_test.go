@@ -20,7 +20,7 @@ import (
 const givenSpan = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 func TestAShortLocalRunIsPushed(t *testing.T) {
-	t.Setenv("TRACEPARENT", "of the test") // so that the variable, which the run sets, is restored after the test
+	t.Setenv("TRACEPARENT", "of the test") // Setenv restores the variable, which RunLocal changes, after the test
 	var metrics []*metricspb.MetricsData
 	var trace []*tracepb.Span
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,8 +74,8 @@ func TestAShortLocalRunIsPushed(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"count": 1, "job words": 1, "task 0": 1, "task 1": 1, "task 2": 1}, names)
 
-	// Without a collector, no spans are made, and TRACEPARENT is the span that the submission
-	// named.
+	// Without a collector, the application creates no spans, and TRACEPARENT is the span in
+	// otlp.traceParent.
 	settings, err = config.FromMap(map[string]string{"master": "local[2]", "otlp.traceParent": givenSpan})
 	require.NoError(t, err)
 	require.NoError(t, RunLocal(t.Context(), settings, func(ctx context.Context) error {

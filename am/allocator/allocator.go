@@ -1,11 +1,11 @@
-// Package allocator gets an application's executors from YARN. It decides on which
-// hosts to ask for containers, launches executors in them, and replaces executors
-// that fail.
+// Package allocator obtains an application's executors from YARN. It chooses the hosts on which it
+// requests containers, launches executors in the allocated containers, and replaces executors that
+// fail.
 //
-// The decisions are made by state, a state machine that does no I/O and reads no
-// clock. Allocator.Run is the loop around state: one goroutine that sends
-// heartbeats, applies the answers and the messages of the driver and the launcher,
-// and reports ended executors to the driver.
+// The type state makes the decisions. It is a state machine that does no I/O and reads no clock.
+// Allocator.Run is the event loop around state. Its goroutine sends heartbeats, applies the answers
+// and the messages of the driver and the launcher to state, and reports ended executors to the
+// driver.
 package allocator
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// Options configure an Allocator. Only Load, Racks, Nodes, LogDirectory and Events are
+// Options are the options of an Allocator. Load, Racks, Nodes, LogDirectory and Events are
 // optional.
 type Options struct {
 	ResourceManager ResourceManager
@@ -33,24 +33,24 @@ type Options struct {
 	Connect         func(node yarn.NodeID, token security.Token) launcher.NodeManager
 	LaunchContext   func(launcher.Executor) yarn.ContainerLaunchContext
 
-	ExecutorLost func(id string, loss driver.Loss)                    // to the driver; must not block
-	Decommission func(ids []string, notice driver.DecommissionNotice) // to the driver; must not block
-	Progress     func() float32                                       // returns the driver's progress, 0 to 1; called at every heartbeat
+	ExecutorLost func(id string, loss driver.Loss)                    // reports a lost executor to the driver; must not block
+	Decommission func(ids []string, notice driver.DecommissionNotice) // reports to the driver that YARN will end executors; must not block
+	Progress     func() float32                                       // returns the driver's progress from 0 to 1; called for every heartbeat
 	Load         func() map[string]int                                // returns the number of running tasks by executor id; may take a second
 
 	Settings     *config.Config
 	Hadoop       *conf.Config
-	Racks        map[string]string      // racks of the nodes known at the start, by host
+	Racks        map[string]string      // racks of the nodes that are known at the start, by host
 	Nodes        map[string]launch.Node // resources and labels of the nodes in Racks, by host
-	LogDirectory string                 // where to write the list of containers; "" writes none
-	Events       events.Sink            // receives events of executors and of notes; may be nil
+	LogDirectory string                 // directory in which the list of containers is written; "" for no list
+	Events       events.Sink            // receives events about executors and notes; may be nil
 	Random       *rand.Rand
 	Logger       *slog.Logger
 }
 
-// Allocator keeps as many executors as the driver requests. It implements
-// driver.ClusterManager. The goroutine in Run owns the state and calls the
-// ResourceManager; all others put messages into the mailbox.
+// Allocator obtains as many executors as the driver requests. It implements driver.ClusterManager.
+// Only the goroutine of Run uses state and calls the ResourceManager. All other goroutines put
+// messages into the mailbox.
 type Allocator struct {
 	options        Options
 	heartbeats     heartbeats
@@ -59,15 +59,15 @@ type Allocator struct {
 	launcher       *launcher.Launcher
 	containers     *containerLog
 	racks          rackLookup
-	preemptionWait time.Duration // the shortest time from the notice of a preemption to the end of the container
+	preemptionWait time.Duration // minimum time from the notice of a preemption to the end of the container
 	pace           heartbeatPace
-	clusterNodes   int // NodeManagers of the cluster, by the last answer to a heartbeat
+	clusterNodes   int // number of NodeManagers of the cluster, in the latest answer to a heartbeat
 
-	registered chan struct{} // closed when the application is registered for the first time
+	registered chan struct{} // closed when the application has been registered for the first time
 	background sync.WaitGroup
-	lookingUp  bool // a look-up of racks is running
+	lookingUp  bool // a look-up of racks is running in the background
 
-	wake    chan struct{} // holds a token if the mailbox has messages
+	wake    chan struct{} // contains an element if the mailbox contains messages
 	mailbox struct {
 		sync.Mutex
 		messages
@@ -78,13 +78,13 @@ type Allocator struct {
 	}
 }
 
-// messages are what other goroutines have sent to the loop in Run.
+// messages are the messages of other goroutines to the goroutine of Run.
 type messages struct {
 	request    *driver.Request
 	kills      []string
 	registered []string
 	launches   []launchOutcome
-	racks      map[string]string // racks by host, from a look-up that has ended
+	racks      map[string]string // result of a look-up: racks by host
 	contracts  []contractWithTasks
 }
 
@@ -93,16 +93,17 @@ type launchOutcome struct {
 	err error
 }
 
-// contractWithTasks is a preemption contract with the number of tasks of each executor.
+// contractWithTasks is a preemption contract and the number of running tasks of each executor.
 type contractWithTasks struct {
 	preemptionContract
 	tasks map[string]int
 }
 
-// New makes an allocator, which asks for executor.instances until the driver's first request.
+// New returns an allocator. Until the driver's first request, the allocator requests
+// executor.instances executors.
 func New(o Options) *Allocator {
 	if o.Events == nil {
-		o.Events = (*events.Recorder)(nil) // records nothing
+		o.Events = (*events.Recorder)(nil) // a nil Recorder records nothing
 	}
 	settings := o.Settings
 	idle := config.Heartbeat.In(settings)
@@ -141,14 +142,15 @@ func New(o Options) *Allocator {
 	return a
 }
 
-// SetTrackingURL sets the URL of the application's page. Call it before Register and Run.
+// SetTrackingURL sets the tracking URL of the application. Call it before Register and Run.
 func (a *Allocator) SetTrackingURL(url string) { a.options.Registration.TrackingURL = url }
 
-// SetNextExecutorID sets the id of the first executor, which no earlier attempt may have
-// used; the next executors get the next higher ids. Call it before Run.
+// SetNextExecutorID sets the id of the first executor. Further executors get the following ids.
+// Earlier application attempts must not have used these ids. Call SetNextExecutorID before Run.
 func (a *Allocator) SetNextExecutorID(id int) { a.state.lastID = id - 1 }
 
-// Registered is closed when the application is registered for the first time.
+// Registered returns a channel that is closed when the application has been registered for the
+// first time.
 func (a *Allocator) Registered() <-chan struct{} { return a.registered }
 
 // RequestExecutors implements driver.ClusterManager.
@@ -166,7 +168,7 @@ func (a *Allocator) ExecutorRegistered(id string) {
 	a.send(func(m *messages) { m.registered = append(m.registered, id) })
 }
 
-// send adds to the mailbox and wakes the loop.
+// send calls add to put messages into the mailbox, and wakes the goroutine of Run.
 func (a *Allocator) send(add func(*messages)) {
 	a.mailbox.Lock()
 	add(&a.mailbox.messages)
@@ -177,5 +179,5 @@ func (a *Allocator) send(add func(*messages)) {
 	}
 }
 
-// Close closes the file with the list of containers. It must be called last.
+// Close closes the file with the list of containers. The Allocator must not be used after Close.
 func (a *Allocator) Close() { a.containers.close() }

@@ -56,8 +56,8 @@ func TestAFailedLaunchIsReleasedAtOnceAndReplaced(t *testing.T) {
 	})
 }
 
-// TestAnExecutorKilledDuringAHeartbeatHasNotFailed kills an executor while the
-// heartbeat that reports its end is pending.
+// TestAnExecutorKilledDuringAHeartbeatHasNotFailed kills an executor while the allocator waits for
+// the answer that reports the end of the executor's container.
 func TestAnExecutorKilledDuringAHeartbeatHasNotFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFixture(t, &scriptedRM{}, nil)
@@ -316,7 +316,7 @@ func TestReleaseAll(t *testing.T) {
 		rm.received()
 		rm.answer = func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
 			switch n {
-			case 1: // the container was allocated before the ResourceManager got this heartbeat
+			case 1: // the ResourceManager allocated the container before it received this heartbeat
 				return allocating(containerOn("a1", 3)), nil
 			case 3:
 				return &yarn.AllocateResponse{Completed: slices.Concat(completion(1, 0, ""), completion(2, -105, ""), completion(3, -100, ""))}, nil
@@ -370,7 +370,8 @@ func TestReleaseAllDuringARestartOfTheResourceManager(t *testing.T) {
 	})
 }
 
-// TestAHeartbeatWithoutChangesAllocatesNoMemory measures one turn of the loop without changes.
+// TestAHeartbeatWithoutChangesAllocatesNoMemory measures one iteration of the event loop without
+// changes.
 func TestAHeartbeatWithoutChangesAllocatesNoMemory(t *testing.T) {
 	quiet := &yarn.AllocateResponse{ResponseID: 1, ClusterNodes: 2}
 	rm := quietRM{quiet}

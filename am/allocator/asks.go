@@ -7,32 +7,32 @@ import (
 // anywhere is YARN's resource name for any host (ResourceRequest.ANY).
 const anywhere = "*"
 
-// asks is a copy of the ResourceRequests that the ResourceManager has for one
-// priority: the number of containers to allocate on each host, in each rack and
-// anywhere. The ResourceManager lowers the numbers as it allocates. A heartbeat contains
-// only the numbers that change, because repeating a number would ask again for containers
-// that were allocated in the meantime.
+// asks is a copy of the ResourceRequests that the ResourceManager stores for one priority: the
+// numbers of containers to allocate on each host, in each rack and anywhere. The ResourceManager
+// lowers these numbers when it allocates containers. A heartbeat contains only changed numbers. If
+// it repeated an unchanged number, the ResourceManager would again allocate containers that it has
+// allocated in the meantime.
 type asks struct {
 	rackOf         func(host string) string
-	knownToManager map[string]int // the numbers that the ResourceManager should have
-	rackSums       map[string]int // by rack, the sum of the numbers of its hosts
-	// previous has, for each number in the last heartbeat, the number that it replaced. The
-	// containers in that heartbeat's answer were allocated before the heartbeat arrived, so
-	// they lowered the replaced numbers.
+	knownToManager map[string]int // numbers that the ResourceManager should have now, by host, rack or anywhere
+	rackSums       map[string]int // by rack, the sum of the numbers of the rack's hosts
+	// previous contains, for each number in the last heartbeat, the number that it replaced. The
+	// containers in the answer to that heartbeat were allocated before the ResourceManager received
+	// the heartbeat, so they lowered the replaced numbers.
 	previous map[string]int
-	// uncertainRacks has the racks whose number the ResourceManager may not have lowered. If
-	// it delays rack-local containers for longer than off-switch containers, it may have
-	// allocated a container in the rack as an off-switch container
+	// uncertainRacks contains the racks whose number the ResourceManager may not have lowered. If
+	// its delay for rack-local containers is longer than its delay for off-switch containers, it
+	// may have allocated a container in the rack as an off-switch container
 	// (RegularContainerAllocator.canAssign).
 	uncertainRacks map[string]struct{}
 }
 
 type ask struct {
-	name  string // a host, a rack, or anywhere
+	name  string // host, rack or anywhere
 	count int
 }
 
-// placementLevel is how close an allocated container is to a requested host.
+// placementLevel is the distance of an allocated container from a requested host.
 type placementLevel int
 
 const (
@@ -48,10 +48,9 @@ func newAsks(rackOf func(string) string) asks {
 	}
 }
 
-// change sets the numbers to ask for: total containers anywhere, and the numbers in
-// locations on hosts and in racks. It returns the numbers to send. The numbers of hosts and
-// racks may add up to more than total, but the ResourceManager allocates at most total
-// containers.
+// change sets the numbers of containers to request. It returns the numbers that the next heartbeat
+// must contain. total is the number anywhere. locations contains the numbers on hosts and in racks.
+// Their sum may exceed total, but the ResourceManager still allocates at most total containers.
 func (a *asks) change(total int, locations locations) []ask {
 	wanted := make(map[string]int, 2*len(locations.hosts)+1)
 	clear(a.rackSums)
@@ -99,10 +98,10 @@ func (a *asks) change(total int, locations locations) []ask {
 	return send
 }
 
-// allocated lowers the numbers as the ResourceManager did when it allocated a
-// container on host: by one at the closest level that asked for one and at the
-// levels above (LocalityAppPlacementAllocator.allocate). It returns the closest
-// level. Call it in the answer's order.
+// allocated lowers the numbers by one, as the ResourceManager did when it allocated a container on
+// this host: at the closest level (host, rack or anywhere) with a number above 0, and at all wider
+// levels (LocalityAppPlacementAllocator.allocate). It returns the closest level. It must be called
+// in the order of the containers in the answer.
 func (a *asks) allocated(host string) placementLevel {
 	rack := a.rackOf(host)
 	level := elsewhere
@@ -122,8 +121,8 @@ func (a *asks) allocated(host string) placementLevel {
 	return level
 }
 
-// countBefore returns the number asked for at name before the current answer's containers
-// were allocated.
+// countBefore returns the number for name that the ResourceManager stored before it allocated the
+// containers of the current answer.
 func (a *asks) countBefore(name string) int {
 	if count, ok := a.previous[name]; ok {
 		return count
@@ -131,8 +130,8 @@ func (a *asks) countBefore(name string) int {
 	return a.knownToManager[name]
 }
 
-// lower subtracts one from the number of name and returns true. If the last heartbeat
-// replaced that number, lower subtracts one from the replaced number and returns false.
+// lower subtracts one from the number for name and returns true. If the last heartbeat replaced
+// that number, lower instead subtracts one from the replaced number and returns false.
 func (a *asks) lower(name string) bool {
 	if count, ok := a.previous[name]; ok {
 		a.previous[name] = max(0, count-1)
@@ -146,17 +145,16 @@ func (a *asks) lower(name string) bool {
 	return true
 }
 
-// responseApplied must be called after all containers of an answer were passed to allocated.
+// responseApplied must be called after allocated was called for all containers of an answer.
 func (a *asks) responseApplied() { clear(a.previous) }
 
-// isStuck reports whether containers are asked for on a host of the rack, but none in the
-// rack, because containers on other hosts have used up the rack's number. YARN then
-// allocates nothing on that host.
+// isStuck reports whether YARN cannot allocate the containers that are requested on hosts of the
+// rack. This happens if containers on other hosts of the rack have lowered the rack's number to 0.
 func (a *asks) isStuck(rack string) bool {
 	return a.knownToManager[rack] == 0 && a.rackSums[rack] > 0 && a.knownToManager[anywhere] > 0
 }
 
-// reset resets all numbers after the ResourceManager has restarted.
+// reset sets all numbers to 0, because the ResourceManager has restarted.
 func (a *asks) reset() {
 	clear(a.knownToManager)
 	clear(a.rackSums)
@@ -164,10 +162,10 @@ func (a *asks) reset() {
 	clear(a.uncertainRacks)
 }
 
-// outstanding returns how many requested containers are not allocated yet.
+// outstanding returns the number of requested containers that are not allocated yet.
 func (a *asks) outstanding() int { return a.knownToManager[anywhere] }
 
-// compareNames orders names from the closest level to the farthest: anywhere comes last.
+// compareNames orders names for a heartbeat: hosts and racks by name, and anywhere last.
 func compareNames(x, y string) int {
 	switch {
 	case x == y:

@@ -10,7 +10,7 @@ import (
 
 func rackOfLetter(host string) string { return "/" + host[:1] }
 
-// sends returns the numbers that a change sends, and applies an empty answer to them.
+// sends calls change, applies an empty answer, and returns the numbers that change has returned.
 func (a *asks) sends(total int, hosts map[string]int) []ask {
 	send := a.change(total, locations{hosts: hosts})
 	a.responseApplied()
@@ -46,13 +46,13 @@ func TestAnAllocationBeforeAChangeDoesNotLowerTheNewNumber(t *testing.T) {
 	a := newAsks(rackOfLetter)
 	a.sends(2, nil)
 	a.change(4, locations{})
-	a.allocated("a1") // one of the two containers that the first call of change asked for
+	a.allocated("a1") // one of the two containers that the first call of change requested
 	a.responseApplied()
 	require.Equal(t, 4, a.outstanding(), "the ResourceManager was told 4 after that")
 	require.Equal(t, []ask{{anywhere, 3}}, a.sends(3, nil), "so it is told again what is missing")
 }
 
-// resourceManagerTable has the ResourceManager's numbers, like AppSchedulingInfo.
+// resourceManagerTable contains the numbers that the ResourceManager stores (AppSchedulingInfo).
 type resourceManagerTable map[string]int
 
 func (r resourceManagerTable) allocate(host string) bool {
@@ -82,8 +82,8 @@ func (r resourceManagerTable) set(name string, count int) {
 	}
 }
 
-// TestAsksEqualTheResourceManagersNumbers allocates containers at any time between two
-// heartbeats. The answer to the second heartbeat reports these containers.
+// TestAsksEqualTheResourceManagersNumbers lets the ResourceManager allocate containers at random
+// times between two heartbeats. The answer to the second heartbeat contains these containers.
 func TestAsksEqualTheResourceManagersNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, rm := newAsks(rackOfLetter), resourceManagerTable{}

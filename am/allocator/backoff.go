@@ -6,26 +6,27 @@ import (
 )
 
 const (
-	// minPause and maxPause bound the pause before replacements of failed containers.
+	// minPause and maxPause are the minimum and the maximum pause before failed containers are
+	// replaced.
 	minPause = time.Second
 	maxPause = 30 * time.Second
-	// quietPeriod is how long after the end of a pause no container may fail for the pause
-	// to be reset to zero.
+	// quietPeriod is the time without failures, after a pause, that resets the pause to zero.
 	quietPeriod = time.Minute
 )
 
-// backoff delays the replacement of containers that failed: they were released unused,
-// were refused by their node, or ended in failure. The first replacements are requested at
-// once. Later replacements wait until the current round of failures ends. Each round lasts
-// twice as long as the one before. Containers wanted for other reasons do not wait.
+// backoff delays requests for containers that replace failed ones. Other requests are not delayed.
+// A container has failed if its executor ended in failure, its node refused it, or it was released
+// unused. After the first failure, the replacement is requested without a delay. The next failure
+// begins a round, and replacements are requested only when the round ends. A failure after that
+// begins another round, which lasts twice as long, up to maxPause.
 type backoff struct {
-	delayedContainers int           // containers not asked for until the round ends
-	pause             time.Duration // how long the current round lasts
-	roundEnd          time.Time     // when the round ends
-	cause             string        // of the round's first failure
+	delayedContainers int           // number of replacements that are not requested until the round ends
+	pause             time.Duration // duration of the current round
+	roundEnd          time.Time     // end of the current round
+	cause             string        // cause of the round's first failure
 }
 
-// failed counts a failed container, and reports whether a pause begins with it.
+// failed counts a failed container. It reports whether the failure begins a round with a pause.
 func (b *backoff) failed(cause string, now time.Time) (begins bool) {
 	if now.After(b.roundEnd) {
 		switch {
@@ -45,7 +46,8 @@ func (b *backoff) failed(cause string, now time.Time) (begins bool) {
 	return begins
 }
 
-// expire ends the round if it is over, and reports whether replacements waited for its end.
+// expire checks whether the round has ended. It reports whether delayed replacements can now be
+// requested.
 func (b *backoff) expire(now time.Time) bool {
 	if b.delayedContainers == 0 || now.Before(b.roundEnd) {
 		return false
@@ -54,7 +56,7 @@ func (b *backoff) expire(now time.Time) bool {
 	return true
 }
 
-// text returns a message that says until when, and why, replacements are delayed.
+// text returns a message with the time until which replacements are delayed, and the reason.
 func (b *backoff) text() string {
 	return fmt.Sprintf("containers fail repeatedly, so their replacements are asked for only at %s: %s",
 		b.roundEnd.Format(time.TimeOnly), b.cause)

@@ -18,14 +18,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// mostRounds is the largest number of rounds of requests for failed containers within ten
-// minutes. Six rounds and a quiet period take 75 s.
+// mostRounds is the maximum number of rounds of requests for failed containers in ten minutes. Six
+// rounds and a quiet period take 75 s.
 const mostRounds = 6 + 10*60*6/75
 
 func TestABackoffBoundsTheRounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b backoff
-		// Containers are allocated and fail after these times, repeatedly.
+		// Containers are allocated and fail at these intervals, repeatedly.
 		times := rapid.SliceOfN(rapid.Int64Range(0, int64(2*quietPeriod)), 1, 5).Draw(t, "times")
 		now, rounds := begin, 0
 		for now.Before(later(10 * time.Minute)) {
@@ -74,14 +74,15 @@ func TestBackoffDelaysOnlyReplacements(t *testing.T) {
 	require.Empty(t, f.status().Notes)
 }
 
-// failStarts makes container starts on nodes fail, or succeed again if over.
+// failStarts makes the nodes refuse to start containers or, if over is true, start containers
+// again.
 func failStarts(nodes []*yarntest.Node, over bool) {
 	for _, node := range nodes {
 		node.FailStarts(map[bool]string{false: "its disk is full"}[over])
 	}
 }
 
-// flap loses and restores all nodes repeatedly, for the time d.
+// flap repeatedly disconnects and reconnects all nodes, for the time d.
 func flap(c *yarntest.Cluster, d time.Duration) {
 	for began := time.Now(); time.Since(began) < d; time.Sleep(1500 * time.Millisecond) {
 		for _, node := range c.Nodes() {
@@ -91,8 +92,8 @@ func flap(c *yarntest.Cluster, d time.Duration) {
 	}
 }
 
-// TestFailedContainersAreAskedForWithGrowingPauses makes all containers fail for some time,
-// each time for the same cause. After that, executors must run.
+// TestFailedContainersAreAskedForWithGrowingPauses makes all containers fail for some time, each
+// time with the same cause. When the cause has ended, executors must run.
 func TestFailedContainersAreAskedForWithGrowingPauses(t *testing.T) {
 	const wanted = 3
 	causes := map[string]struct {
@@ -162,7 +163,7 @@ func TestFailedContainersAreAskedForWithGrowingPauses(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- a.Run(ctx) }()
-				live := func(d time.Duration) { // waits for d; running executors register
+				live := func(d time.Duration) { // waits for d and registers running executors
 					for ; d > 0; d -= time.Second {
 						time.Sleep(time.Second)
 						cluster.Inspect(func(v yarntest.View) {

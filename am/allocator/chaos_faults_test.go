@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// rollOver is how long the old and the new AMRMToken are both valid. It is longer than
-// calls fail in this test. Hadoop's default is 15 min.
+// rollOver is the time during which the old and the new AMRMToken are both valid. It is longer than
+// the time during which calls fail in this test. Hadoop's default is 15 min.
 const rollOver = 10 * time.Minute
 
 // injectFault injects one fault at random.
@@ -58,7 +58,7 @@ func (c *chaos) upTo(limit time.Duration) time.Duration {
 	return time.Duration(1 + c.random.Int64N(int64(limit)))
 }
 
-// failCalls makes the next calls of a method fail.
+// failCalls makes the next calls of a method fail in a random way.
 func (c *chaos) failCalls(method string) {
 	effects := []ipctest.Fault{
 		{Lose: true}, {Break: true}, {Refuse: true}, {Duplicate: true}, {After: c.upTo(10 * time.Second)}, {Before: c.upTo(10 * time.Second)},

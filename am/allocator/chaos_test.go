@@ -25,13 +25,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// chaosSeeds is the number of seeds that TestChaos tries.
+// chaosSeeds is the number of random seeds with which TestChaos runs.
 const chaosSeeds = 60
 
-// TestChaos runs the allocator on simulated clusters with random faults, once for each
-// seed. The allocator must not exceed its target for longer than a heartbeat, leak a
-// container or launch on an excluded node. It must ask for replacements of failed
-// containers with growing pauses, and end with the right final status.
+// TestChaos runs the allocator on simulated clusters with random faults, once for each seed. The
+// allocator must not have more containers than its target for longer than a heartbeat, must not
+// leak containers, and must not launch executors on excluded nodes. It must request replacements of
+// failed containers with growing pauses. The application must end with the right final status.
 func TestChaos(t *testing.T) {
 	proptest.Seeds(t, chaosSeeds, "go test -race -run 'TestChaos$' ./am/allocator", func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -47,27 +47,28 @@ type chaos struct {
 	app       *yarntest.Application
 	allocator *Allocator
 	profile   profile.Profile
-	excluded  string   // host that the user excludes; "" for none
-	faults    []func() // functions that end the injected faults of calls
-	most      int      // the number of executors that may fail
+	excluded  string   // host that the user has excluded; "" for none
+	faults    []func() // functions that end the injected faults
+	most      int      // number of executors that may fail
 
 	mu      sync.Mutex
 	target  int
-	failed  int                  // executors that were reported as failed
-	missed  int                  // executors that ended without a kill by the driver
-	known   map[string]bool      // executors that were to be launched and are not lost
+	failed  int                  // number of executors that were reported as failed
+	missed  int                  // number of executors that ended although the driver did not kill them
+	known   map[string]bool      // executors that the allocator has launched and that are not lost
 	joined  map[string]bool      // known executors that have registered
-	leaving map[string]bool      // executors that will be preempted or decommissioned, or were killed
-	silent  map[string]time.Time // registered executors whose process is gone, and since when
-	served  map[string]bool      // executors that have ever registered
+	leaving map[string]bool      // executors that will be preempted or decommissioned, or that were killed
+	silent  map[string]time.Time // registered executors whose processes have ended, and the times of these ends
+	served  map[string]bool      // executors that were registered at any time
 	owner   map[yarn.ContainerID]string
-	// excess is when containers began to exceed the target, at heartbeat number beats.
+	// excess is the time since which there are more containers than the target. beats is the number
+	// of heartbeats at that time.
 	excess  time.Time
 	beats   int
 	history []string
 }
 
-// executorVariable has the executor's id in a simulated process's environment.
+// executorVariable is the environment variable with the executor's id in a simulated process.
 const executorVariable = "EXECUTOR"
 
 func newChaos(t *testing.T, seed uint64) *chaos {
@@ -75,7 +76,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		t: t, random: rand.New(rand.NewPCG(seed, 7)), known: map[string]bool{}, joined: map[string]bool{}, leaving: map[string]bool{},
 		served: map[string]bool{}, owner: map[yarn.ContainerID]string{}, silent: map[string]time.Time{},
 	}
-	// The order of decisions about processes varies, so they have their own random source.
+	// The order in which processes are started varies, so they have their own source of random
+	// numbers.
 	var processes sync.Mutex
 	processRandom := rand.New(rand.NewPCG(seed, 8))
 	failureRate := c.random.Float64() * 0.3
@@ -129,7 +131,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
-// lost is Options.ExecutorLost.
+// lost implements Options.ExecutorLost.
 func (c *chaos) lost(id string, loss driver.Loss) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +146,7 @@ func (c *chaos) lost(id string, loss driver.Loss) {
 	delete(c.silent, id)
 }
 
-// decommission is Options.Decommission, which kills the executors after a while.
+// decommission implements Options.Decommission. It kills the executors some time later.
 func (c *chaos) decommission(ids []string, _ driver.DecommissionNotice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,7 +156,8 @@ func (c *chaos) decommission(ids []string, _ driver.DecommissionNotice) {
 	time.AfterFunc(5*time.Second, func() { c.allocator.KillExecutors(ids) })
 }
 
-// check fails if the application exceeds the target for too long. It runs after every change.
+// check fails the test if there are more containers than the target for too long. It runs after
+// every change.
 func (c *chaos) check(v yarntest.View) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,11 +185,11 @@ func (c *chaos) check(v yarntest.View) {
 	}
 }
 
-// chaosTimeout is two heartbeats of the default interval, and the driver's time to
-// kill surplus executors.
+// chaosTimeout is two heartbeats at the default interval, plus the time in which the simulated
+// driver kills surplus executors.
 const chaosTimeout = 2*3*time.Second + chaosStep
 
-// run injects faults for a while, ends them, and checks that the target is reached.
+// run injects faults for some time, then ends them and checks that the target is reached.
 func (c *chaos) run() {
 	t := c.t
 	ctx, stop := context.WithCancel(t.Context())
@@ -195,7 +198,7 @@ func (c *chaos) run() {
 		ended <- c.allocator.Run(ctx)
 		close(ended)
 	}()
-	defer func() { // so that the bubble's goroutines end after any failure
+	defer func() { // ends the goroutines of the synctest bubble even if the test fails
 		stop()
 		if t.Failed() {
 			<-ended
@@ -218,7 +221,7 @@ func (c *chaos) run() {
 			return
 		}
 	}
-	// End all faults.
+	// Let all calls succeed again.
 	for _, end := range c.faults {
 		end()
 	}
@@ -265,12 +268,12 @@ func (c *chaos) run() {
 	c.end(nil)
 }
 
-// mostRoundsAMinute is how often, at most, all wanted containers are asked for within a
-// minute if they fail each time: after pauses of 0, 1, 2, 4, 8, 16 and 30 s, and once more
-// if the driver changes its request.
+// mostRoundsAMinute is the maximum number of times that all wanted containers are requested within
+// a minute if they always fail: after pauses of 0, 1, 2, 4, 8, 16 and 30 s, and once more if the
+// driver changes its request.
 const mostRoundsAMinute = 8
 
-// paced fails if more containers failed within a minute than the pauses allow.
+// paced fails the test if more containers failed within a minute than the pauses allow.
 func (c *chaos) paced() {
 	var ends []time.Time
 	c.cluster.Inspect(func(v yarntest.View) {
@@ -292,8 +295,8 @@ func (c *chaos) paced() {
 	}
 }
 
-// finale sets the last target: without faults, shortly before a restart of the
-// ResourceManager begins, or shortly after.
+// finale sets the last target. At random, it does so without faults, shortly before the
+// ResourceManager restarts, or shortly after.
 func (c *chaos) finale(target int) {
 	const moment = 200 * time.Millisecond
 	switch c.random.IntN(3) {
@@ -316,7 +319,7 @@ func (c *chaos) finale(target int) {
 	}
 }
 
-// end ends the application after the allocator has returned err, and checks the final status.
+// end ends the application after Allocator.Run has returned err, and checks the final status.
 func (c *chaos) end(err error) {
 	t := c.t
 	c.allocator.ReleaseAll(t.Context())
@@ -348,7 +351,7 @@ func (c *chaos) end(err error) {
 	})
 }
 
-// finish unregisters the application, from a ResourceManager that may restart.
+// finish unregisters the application. The ResourceManager may restart during the call.
 func (c *chaos) finish(failure error) {
 	request := yarn.FinishRequest{Status: yarn.FinalSucceeded, Diagnostics: "summary: all went well"}
 	if failure != nil {
@@ -380,7 +383,7 @@ func (c *chaos) capacity() int {
 	return n
 }
 
-// want requests executors, with hosts that tasks prefer.
+// want makes the driver request target executors, with random preferred hosts.
 func (c *chaos) want(target int) {
 	demand := driver.Demand{Profile: c.profile, Total: target}
 	if c.random.IntN(2) == 0 {
@@ -397,10 +400,10 @@ func (c *chaos) want(target int) {
 	c.drive()
 }
 
-// chaosStep is how often the driver acts.
+// chaosStep is the time between two actions of the simulated driver.
 const chaosStep = time.Second
 
-// live lets time pass while the driver acts.
+// live lets the time d pass, in which the simulated driver acts.
 func (c *chaos) live(d time.Duration) {
 	for ; d > 0; d -= chaosStep {
 		time.Sleep(chaosStep)
@@ -408,8 +411,8 @@ func (c *chaos) live(d time.Duration) {
 	}
 }
 
-// vanished returns registered executors that have been gone for a while, but were not
-// reported as lost because a restarting ResourceManager has forgotten them.
+// vanished returns registered executors whose processes ended some time ago, but which were not
+// reported as lost, because a restarted ResourceManager does not know them.
 func (c *chaos) vanished(up map[string]bool) []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(c.joined)) {

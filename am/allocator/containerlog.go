@@ -11,15 +11,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// containerLog lists the application's containers and their nodes in a file in the
-// ApplicationMaster's log directory, from which yarn-submit logs finds the logs of
-// ended containers.
+// containerLog is a file with the application's containers and their nodes, in the
+// ApplicationMaster's log directory. By this file, yarn-submit logs finds the logs of containers
+// that have ended.
 type containerLog struct {
-	file   *os.File // nil if there is no file
+	file   *os.File // nil if no file is written
 	logger *slog.Logger
 }
 
-// openContainerLog opens the file in directory, or no file if directory is "".
+// openContainerLog creates the file in directory. If directory is "", it returns a containerLog
+// that writes nothing.
 func openContainerLog(directory string, clientMode bool, logger *slog.Logger) *containerLog {
 	if directory == "" {
 		return &containerLog{logger: logger}
@@ -63,6 +64,6 @@ func (c *containerLog) write(entry launch.ContainerEvent) {
 
 func (c *containerLog) close() {
 	if c.file != nil {
-		_ = c.file.Close() // every entry is already written
+		_ = c.file.Close() // every entry is already written, so an error does not matter
 	}
 }

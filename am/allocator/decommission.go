@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// driverNotice tells the driver that YARN will end the containers of executors, and why.
+// driverNotice is a message to the driver: YARN will end the containers of these executors.
 type driverNotice struct {
 	ids    []string
 	notice driver.DecommissionNotice
@@ -25,9 +25,9 @@ func (s *state) takeNotices() []driverNotice {
 	return notices
 }
 
-// nodesChanged applies node reports, and returns the lost nodes. The caller must give up
-// launches on a lost node, even if the same answer says that the node is back. The answers
-// to heartbeats also report the ends of the lost node's containers.
+// nodesChanged applies node reports and returns the lost nodes. The caller must cancel launches on
+// a lost node, even if a later report in the same answer says that the node is running again. The
+// ends of containers on lost nodes are reported separately in answers to heartbeats.
 func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
 	for _, report := range lostFirst(reports) {
 		if s.topology.report(report) {
@@ -50,8 +50,8 @@ func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []y
 	return lost
 }
 
-// lostFirst moves the reports of lost nodes to the front. An answer has two
-// reports of a node that was lost and is back, in random order
+// lostFirst moves the reports of lost nodes to the front. If a node was lost and is running again,
+// an answer contains two reports of the node in random order
 // (DefaultAMSProcessor.handleNodeUpdates).
 func lostFirst(reports []yarn.NodeReport) []yarn.NodeReport {
 	var before, after []yarn.NodeReport
@@ -65,8 +65,8 @@ func lostFirst(reports []yarn.NodeReport) []yarn.NodeReport {
 	return append(before, after...)
 }
 
-// isLost reports whether a node in this state is lost. If its NodeManager registers again,
-// the ResourceManager treats the node as a new node (RMNodeImpl).
+// isLost reports whether a node in this state is lost. If the NodeManager of a lost node registers
+// again, the ResourceManager treats the node as a new node (RMNodeImpl).
 func isLost(state yarn.NodeState) bool {
 	switch state {
 	case yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted:
@@ -75,15 +75,15 @@ func isLost(state yarn.NodeState) bool {
 	return false
 }
 
-// Reasons for releasing executors that have not registered with the driver.
+// Reasons for the release of executors that had not registered with the driver.
 var (
 	reasonNodeDecommissioned = exitReason{text: "node decommissioned"}
 	reasonPreempted          = reasonByStatus[yarn.ExitPreempted]
 )
 
-// decommission begins to decommission executors whose containers YARN will end. These
-// executors no longer count towards the driver's demand. Those that have not registered
-// with the driver are released at once.
+// decommission starts the decommissioning of executors whose containers YARN will end. These
+// executors no longer count towards the driver's demand. decommission releases executors that have
+// not registered with the driver, and queues a notice to the driver about the others.
 func (s *state) decommission(executors []*executor, why driver.DecommissionNotice, reason exitReason, now time.Time) {
 	var ids []string
 	for _, e := range executors {
@@ -97,15 +97,15 @@ func (s *state) decommission(executors []*executor, why driver.DecommissionNotic
 		case stateEnding:
 			continue
 		}
-		ids = append(ids, e.ID) // even if e was decommissioning: the driver keeps the earlier of two deadlines
+		ids = append(ids, e.ID) // report e even if it is already decommissioning, because the driver uses the earlier of two deadlines
 	}
 	if len(ids) > 0 {
 		s.notices = append(s.notices, driverNotice{ids, why})
 	}
 }
 
-// preempt decommissions executors whose containers the ResourceManager will preempt
-// in any case.
+// preempt decommissions the executors of containers that the ResourceManager will certainly
+// preempt.
 func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) {
 	var named []*executor
 	for _, id := range containers {
@@ -116,9 +116,9 @@ func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) 
 	s.decommission(named, driver.DecommissionNotice{Reason: "the ResourceManager preempts its container", Deadline: deadline}, reasonPreempted, now)
 }
 
-// preemptionContract is YARN's PreemptionContract: the ResourceManager preempts the named
-// containers unless the application releases as many resources first. Schedulers
-// round the resources up to their smallest allocation
+// preemptionContract is YARN's PreemptionContract. The ResourceManager preempts the containers in
+// the contract, but not if the application releases the same amount of resources before. Schedulers
+// round these resources up to a multiple of their minimum allocation
 // (FiCaSchedulerApp.getAllocation).
 type preemptionContract struct {
 	containers []yarn.ContainerID
@@ -126,8 +126,8 @@ type preemptionContract struct {
 	deadline   time.Time
 }
 
-// preemptionWarning returns the shortest time, by the cluster's settings, between
-// the heartbeat that announces a preemption and the preemption.
+// preemptionWarning returns the minimum time, according to the cluster's configuration, from the
+// heartbeat that announces a preemption to the preemption.
 func preemptionWarning(hadoop *conf.Config, heartbeat time.Duration) time.Duration {
 	const defaultWait = 15 * time.Second // Hadoop's default for both keys
 	key := "yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill"
@@ -141,7 +141,7 @@ func preemptionWarning(hadoop *conf.Config, heartbeat time.Duration) time.Durati
 	return max(wait-heartbeat, wait/2)
 }
 
-// amount is an amount of memory, in MiB, and of cores.
+// amount is an amount of memory in MiB, and of cores.
 type amount struct{ memory, cores int64 }
 
 func (a *amount) add(r yarn.Resource, times int64) {
@@ -151,10 +151,10 @@ func (a *amount) add(r yarn.Resource, times int64) {
 
 func (a amount) covers(b amount) bool { return a.memory >= b.memory && a.cores >= b.cores }
 
-// satisfyContract decommissions as many executors as a contract asks for: first executors
-// that have not registered, then executors without a running task, then executors that the
-// contract names, then all others. Among equals, executors with the fewest tasks come
-// first, then the youngest. tasks has the number of running tasks by executor id; nil if
+// satisfyContract decommissions as many executors as the contract requires. It first chooses
+// executors that have not registered, then executors without running tasks, then executors in the
+// contract, and then all others. In each group, it first chooses the executors with the fewest
+// tasks, and then the youngest. tasks is the number of running tasks by executor id; nil if it is
 // unknown.
 func (s *state) satisfyContract(c preemptionContract, tasks map[string]int, now time.Time) {
 	var wanted, asked, given amount
@@ -164,7 +164,7 @@ func (s *state) satisfyContract(c preemptionContract, tasks map[string]int, now 
 			named[e] = true
 			wanted.add(e.Container.Resource, 1)
 			if !e.state.counts() {
-				given.add(e.Container.Resource, 1) // the container will end anyway
+				given.add(e.Container.Resource, 1) // the container will end even if it is not chosen for decommissioning
 			}
 		}
 	}

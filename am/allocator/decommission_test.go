@@ -15,7 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// registeredOnA1 returns a state with executors 1 to n on node a1, all registered but the last.
+// registeredOnA1 returns a state with executors 1 to n on node a1. All except the last are
+// registered.
 func registeredOnA1(n int) *state {
 	f := stateOn(n, "a1", "b1")
 	f.settled()
@@ -92,8 +93,8 @@ func TestNegotiation(t *testing.T) {
 		name     string
 		contract preemptionContract
 		tasks    map[string]int
-		back     []string // executors that are released at once, because they have not registered
-		leave    []string // executors that the driver is told to decommission
+		back     []string // ids of executors that are released at once, because they have not registered
+		leave    []string // ids of executors in the decommission notice to the driver
 	}{
 		{"one that has not come up goes first", preemptionContract{containers: ids(2), resources: gigabytes(1)}, map[string]int{"1": 0}, []string{"5"}, nil},
 		{"then those without a task", preemptionContract{containers: ids(1, 2), resources: gigabytes(2)}, map[string]int{"1": 2, "2": 2, "3": 0, "4": 1}, []string{"5"}, []string{"3"}},
@@ -149,7 +150,8 @@ func TestPreemptionWarning(t *testing.T) {
 	}
 }
 
-// TestALostNodeThatIsBackIsUsable receives a node's lost and running reports in either order.
+// TestALostNodeThatIsBackIsUsable applies the reports that a node is lost and that it is running,
+// in either order.
 func TestALostNodeThatIsBackIsUsable(t *testing.T) {
 	node := yarn.NodeID{Host: "a1", Port: 1}
 	for _, gone := range []yarn.NodeState{yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted} {
@@ -164,8 +166,8 @@ func TestALostNodeThatIsBackIsUsable(t *testing.T) {
 	}
 }
 
-// TestAContainerIsTakenFromANodeStillReportedLost allocates a container before the
-// report that its node is back.
+// TestAContainerIsTakenFromANodeStillReportedLost allocates a container on a node before the report
+// that the node is running again.
 func TestAContainerIsTakenFromANodeStillReportedLost(t *testing.T) {
 	for _, state := range []yarn.NodeState{yarn.NodeLost, yarn.NodeUnhealthy, yarn.NodeDecommissioned} {
 		f := twoNodes(1)
@@ -176,8 +178,8 @@ func TestAContainerIsTakenFromANodeStillReportedLost(t *testing.T) {
 	}
 }
 
-// TestExecutorsAreReplacedAfterTheOnlyNodeWasLost loses the only node between two
-// heartbeats, and checks that the allocator releases no container on it.
+// TestExecutorsAreReplacedAfterTheOnlyNodeWasLost disconnects the only node between two heartbeats.
+// The allocator must not release containers that are allocated when the node is back.
 func TestExecutorsAreReplacedAfterTheOnlyNodeWasLost(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {

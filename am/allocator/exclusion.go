@@ -11,41 +11,42 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// maxLiftedNotes is how many notes about lifted exclusions are kept.
+// maxLiftedNotes is the maximum number of notes about lifted exclusions.
 const maxLiftedNotes = 5
 
-// exclusions are the hosts on which no executor may run: hosts named by the user
-// (yarn.exclude.nodes) or by the driver, and hosts on which too many executors failed. If
-// a wanted profile would have no node left, exclusions are lifted (not applied): first
-// exclusions for failures, beginning with the oldest, then the driver's, never the user's.
+// exclusions are the hosts on which no executor may run: hosts that the user (yarn.exclude.nodes)
+// or the driver excludes, and hosts on which too many executors failed. If the exclusions would
+// leave no node for the executors of a resource profile that the driver requests, some exclusions
+// are lifted, which means that they are not applied: first the exclusions for failures, the oldest
+// first, and then those of the driver. Exclusions of the user are never lifted.
 type exclusions struct {
-	onFailure  bool          // whether hosts on which executors failed are excluded
-	maxPerHost int           // number of failures after which a host is excluded
-	timeout    time.Duration // how long an exclusion for failures lasts, and how long a failure counts
+	onFailure  bool          // exclude hosts on which executors fail
+	maxPerHost int           // number of failures that exclude a host
+	timeout    time.Duration // duration of an exclusion for failures, and of the time in which a failure counts
 	logger     *slog.Logger
 
 	byUser    []string
-	byDriver  []string             // hosts in the driver's newest request
-	byFailure []exclusion          // the oldest first
-	failures  map[string][]failure // by host, the oldest first
+	byDriver  []string             // hosts that the driver's latest request excludes
+	byFailure []exclusion          // exclusions for failures, the oldest first
+	failures  map[string][]failure // by host; the oldest first
 
-	active           map[string]exclusion // by host
-	atManager        map[string]struct{}  // hosts on the blacklist at the ResourceManager
+	active           map[string]exclusion // applied exclusions, by host
+	atManager        map[string]struct{}  // hosts that the blacklist of the ResourceManager contains
 	activeIsStale    bool                 // active must be recomputed
 	hasUnsentChanges bool                 // atManager may differ from active
-	nextExpiry       time.Time            // the earliest expiry in byFailure; zero if byFailure is empty
+	nextExpiry       time.Time            // earliest expiry in byFailure; zero if byFailure is empty
 	liftedNotes      []string             // notes about lifted exclusions, the newest last
-	noNodeLeft       bool                 // the user's list leaves no node
+	noNodeLeft       bool                 // the exclusions of the user leave no node
 }
 
-// exclusion is an excluded host, and why it is excluded.
+// exclusion is an excluded host, with the reason.
 type exclusion struct {
 	host   string
 	reason string
-	until  time.Time // zero if it does not expire
+	until  time.Time // end of the exclusion; zero if it does not expire
 }
 
-// failure is an executor that failed on a host.
+// failure is the failure of an executor on a host.
 type failure struct {
 	at   time.Time
 	text string
@@ -62,20 +63,21 @@ func newExclusions(byUser []string, onFailure bool, maxPerHost int, timeout time
 	}
 }
 
-// setByDriver sets the driver's exclusions.
+// setByDriver sets the hosts that the driver excludes.
 func (e *exclusions) setByDriver(hosts []string) {
 	if !slices.Equal(hosts, e.byDriver) {
 		e.byDriver, e.activeIsStale = slices.Clone(hosts), true
 	}
 }
 
-// invalidate makes the next refresh recompute the active exclusions. It is called after
-// nodes or the wanted profiles have changed.
+// invalidate makes the next call of refresh recompute the active exclusions. It is called after a
+// change of the nodes or of the wanted profiles.
 func (e *exclusions) invalidate() {
 	e.activeIsStale = e.activeIsStale || len(e.byUser)+len(e.byDriver)+len(e.byFailure) > 0
 }
 
-// failed counts an executor that failed on the host, and excludes the host after too many.
+// failed records that an executor failed on the host. It excludes the host if too many executors
+// failed.
 func (e *exclusions) failed(host, text string, now time.Time) {
 	if !e.onFailure {
 		return
@@ -102,9 +104,8 @@ func (e *exclusions) has(host string) bool {
 	return ok
 }
 
-// refresh recomputes the active exclusions if necessary, and reports whether the set
-// of excluded hosts has changed. count returns the number of nodes for each wanted
-// profile.
+// refresh recomputes the active exclusions if necessary, and reports whether the set of excluded
+// hosts has changed. count counts the nodes of each wanted profile.
 func (e *exclusions) refresh(now time.Time, count func() nodeCounts) bool {
 	if !e.activeIsStale && (e.nextExpiry.IsZero() || now.Before(e.nextExpiry)) {
 		return false
@@ -119,7 +120,7 @@ func (e *exclusions) refresh(now time.Time, count func() nodeCounts) bool {
 			e.nextExpiry = x.until
 		}
 	}
-	changed := !maps.EqualFunc(before, e.active, func(exclusion, exclusion) bool { return true }) // the hosts only
+	changed := !maps.EqualFunc(before, e.active, func(exclusion, exclusion) bool { return true }) // compares only the hosts
 	e.hasUnsentChanges = e.hasUnsentChanges || changed
 	return changed
 }
@@ -135,7 +136,7 @@ func (e *exclusions) expire(now time.Time) {
 	})
 }
 
-// resolve returns the exclusions to apply, by host, and lifts the others.
+// resolve returns the exclusions to apply, by host. It lifts the other exclusions.
 func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
 	active := make(map[string]exclusion, len(e.byUser)+len(e.byDriver)+len(e.byFailure))
 	for _, host := range e.byUser {
@@ -165,7 +166,7 @@ func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
 	return active
 }
 
-// lift logs and notes that an exclusion is not applied.
+// lift logs a lifted exclusion and adds a note about it.
 func (e *exclusions) lift(x exclusion) {
 	e.logger.Warn("executors may run on an excluded node, as no other is left", "host", x.host, "reason", x.reason)
 	note := fmt.Sprintf("%s would be excluded (%s), but no other node is left", x.host, x.reason)
@@ -173,24 +174,25 @@ func (e *exclusions) lift(x exclusion) {
 	e.liftedNotes = e.liftedNotes[max(0, len(e.liftedNotes)-maxLiftedNotes):]
 }
 
-// nodeRequirement has the resources and node label that executors need, or that a node offers.
+// nodeRequirement is the size and the node label that executors require, or that a node offers.
 type nodeRequirement struct {
 	size  yarn.Resource
 	label string
 }
 
-// nodeCount counts the nodes that can run executors of one profile.
+// nodeCount is the number of nodes that can run executors of one profile.
 type nodeCount struct {
 	serves   func(host string) bool
-	count    int // the number of these nodes, excluded or not; 0 if unknown
-	excluded int // how many of these nodes are excluded
+	count    int // number of these nodes, including excluded ones; 0 if unknown
+	excluded int // number of excluded nodes among these
 }
 
-// nodeCounts has an element for each wanted profile.
+// nodeCounts contains one element for each wanted profile.
 type nodeCounts []nodeCount
 
-// countNodes counts, for each need, the nodes that can serve it. If the topology knows no
-// node, it assumes that all nodes of the cluster, whose number is clusterNodes, can.
+// countNodes counts, for each requirement in needs, the nodes that satisfy it. If the topology
+// contains no node, countNodes assumes that each node of the cluster satisfies every requirement.
+// clusterNodes is the number of nodes of the cluster.
 func countNodes(nodes *topology, clusterNodes int, needs []nodeRequirement) nodeCounts {
 	counts := make(nodeCounts, len(needs))
 	for i, need := range needs {
@@ -208,8 +210,8 @@ func countNodes(nodes *topology, clusterNodes int, needs []nodeRequirement) node
 	return counts
 }
 
-// exclude adds an exclusion to the active exclusions, unless the host already has one that
-// does not expire.
+// exclude adds x to the active exclusions. It does nothing if the host already has an exclusion
+// that does not expire.
 func (n nodeCounts) exclude(active map[string]exclusion, x exclusion) {
 	earlier, excluded := active[x.host]
 	for i := range n {
@@ -227,7 +229,7 @@ func (n nodeCounts) hasProfileWithoutNode() bool {
 	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded >= c.count })
 }
 
-// isLast reports whether excluding the host would leave a profile without a node.
+// isLast reports whether some profile would have no node left if the host were excluded.
 func (n nodeCounts) isLast(active map[string]exclusion, host string) bool {
 	if _, excluded := active[host]; excluded {
 		return false
@@ -235,7 +237,7 @@ func (n nodeCounts) isLast(active map[string]exclusion, host string) bool {
 	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded+1 >= c.count && c.serves(host) })
 }
 
-// changes returns the blacklist changes to send, and records them as sent.
+// changes returns the changes of the blacklist for the next heartbeat, and records them as sent.
 func (e *exclusions) changes() (add, remove []string) {
 	if !e.hasUnsentChanges {
 		return nil, nil
@@ -258,7 +260,8 @@ func (e *exclusions) changes() (add, remove []string) {
 	return add, remove
 }
 
-// resendAll makes the next call of changes return all exclusions, for a restarted ResourceManager.
+// resendAll makes the next call of changes return all exclusions, because the ResourceManager has
+// restarted.
 func (e *exclusions) resendAll() {
 	clear(e.atManager)
 	e.hasUnsentChanges = len(e.active) > 0

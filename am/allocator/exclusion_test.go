@@ -27,7 +27,8 @@ func nodesNamed(hosts ...string) *topology {
 	return newTopology(racks)
 }
 
-// anyOf returns an argument of refresh for one profile, whose executors any node can run.
+// anyOf returns an argument for refresh. It counts the nodes of one profile, whose executors can
+// run on any node.
 func anyOf(nodes *topology, clusterNodes int) func() nodeCounts {
 	return func() nodeCounts { return countNodes(nodes, clusterNodes, []nodeRequirement{{}}) }
 }
@@ -106,9 +107,9 @@ func TestExclusionOnFailureCanBeOff(t *testing.T) {
 	require.False(t, e.refresh(begin, anyOf(nodesNamed("a", "b"), 2)))
 }
 
-// TestExclusionsWithRandomEvents checks that at least one node that the user has not
-// excluded is left, that the ResourceManager has the active exclusions, and that the nodes
-// that the user names are excluded.
+// TestExclusionsWithRandomEvents checks that all hosts that the user excludes are excluded, that at
+// least one other node is left, and that the ResourceManager's blacklist contains the active
+// exclusions.
 func TestExclusionsWithRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := []string{"a", "b", "c", "d"}
@@ -161,12 +162,12 @@ func TestExclusionsWithRandomEvents(t *testing.T) {
 	})
 }
 
-// TestNodesThatCannotServeDoNotCountAsLeft excludes one of two nodes. The other node may be
-// too small for executors, or lack their label or resources.
+// TestNodesThatCannotServeDoNotCountAsLeft excludes one of two nodes. The other node may be too
+// small for executors, or lack their label or other resources.
 func TestNodesThatCannotServeDoNotCountAsLeft(t *testing.T) {
 	large := yarn.Resource{MemoryMB: 8192, VCores: 8, Others: map[string]int64{"yarn.io/gpu": 2}}
 	tests := map[string]struct {
-		other nodeRequirement // what the other node offers
+		other nodeRequirement // size and label of the other node
 		wants nodeRequirement
 		left  bool
 	}{
@@ -205,8 +206,8 @@ func labels(label string) []string {
 	return []string{label}
 }
 
-// TestANodeIsLeftForEachProfile uses two profiles, each with one node that can run its
-// executors.
+// TestANodeIsLeftForEachProfile excludes node a1, the only node that can run the executors of the
+// larger of two profiles.
 func TestANodeIsLeftForEachProfile(t *testing.T) {
 	f := twoNodes(1)
 	f.topology.capacities["a1"] = nodeRequirement{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}

@@ -9,16 +9,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// exitReason is why an executor ended, and how its end counts.
+// exitReason is the reason why an executor ended, and determines how its end counts.
 type exitReason struct {
-	text              string // shown with the counts
-	countsAsFailure   bool   // counts towards executor.maxNumFailures
-	countsAgainstNode bool   // counts towards the exclusion of its node
-	expected          bool   // ended by the driver or with the application, so replacements are not delayed
+	text              string // the reason in words; ended executors are counted by it
+	countsAsFailure   bool   // counts as a failure for executor.maxNumFailures
+	countsAgainstNode bool   // counts as a failure for the exclusion of the host
+	expected          bool   // the driver or the end of the application ended the executor, so its replacement is not delayed
 }
 
-// The reasons why an executor ended, besides those in reasonByStatus. If YARN or the driver
-// ended an executor, neither the executor nor its tasks have failed.
+// Reasons that are not in reasonByStatus. An executor that YARN or the driver ended has not failed.
 var (
 	reasonEndedByDriver        = exitReason{text: "ended by the driver", expected: true}
 	reasonDecommissioned       = exitReason{text: "stopped before it was taken away", expected: true}
@@ -36,7 +35,7 @@ var (
 	reasonTooMuchLog           = exitReason{text: "too much written to its logs", countsAsFailure: true}
 )
 
-// reasonByStatus has the reasons for exit statuses that YARN sets.
+// reasonByStatus contains the reasons for exit statuses that YARN sets.
 var reasonByStatus = map[yarn.ExitStatus]exitReason{
 	yarn.ExitAborted:                    {text: "lost with its node"},
 	yarn.ExitDisksFailed:                {text: "disks of its node failed"},
@@ -47,8 +46,8 @@ var reasonByStatus = map[yarn.ExitStatus]exitReason{
 	yarn.ExitKilledByApplicationMaster:  {text: "stopped by the ApplicationMaster"},
 }
 
-// classifyExit returns why a container that was not released has ended: as the loss to
-// report to the driver, and as the reason to count.
+// classifyExit determines why a container that was not released has ended. It returns the loss to
+// report to the driver, and the reason to count.
 func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, exitReason) {
 	cause := exitStatus(status)
 	if reason, ok := reasonByStatus[cause]; ok {
@@ -56,7 +55,7 @@ func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, 
 	}
 	switch cause {
 	case yarn.ExitSuccess:
-		// Executors that the driver asked to stop do not get here.
+		// Executors that the driver stops are handled before this function is called.
 		return driver.Loss{Reason: "ended by itself with exit status 0: does a task call os.Exit?", CountsAsFailure: true}, reasonExited
 	case yarn.ExitExceededPhysicalMemory:
 		return driver.Loss{
@@ -74,7 +73,7 @@ func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, 
 	text, reason := status.ExitStatus.Meaning(), reasonExited
 	switch cause {
 	case yarn.ExitUnknown:
-		// The node could not localize files or make a directory, so no process has run.
+		// The node could not localize files or create a directory, so the process was not started.
 		text, reason = "could not be set up by its node", reasonNotSetUp
 	case yarn.ExitKilledForExcessLogs:
 		reason = reasonTooMuchLog
@@ -85,9 +84,9 @@ func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, 
 	return driver.Loss{Reason: text, CountsAsFailure: true}, reason
 }
 
-// exitStatus returns the container's exit status. YARN reports the process's own
-// exit code if the process exits while it is killed for its memory; the diagnostics
-// then imply the status.
+// exitStatus returns the exit status of a container. If a process exits while YARN kills it for its
+// memory, YARN reports the exit code of the process. In this case exitStatus derives the status
+// from the diagnostics.
 func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
 	switch {
 	case status.ExitStatus <= 0:
@@ -100,7 +99,7 @@ func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
 	return status.ExitStatus
 }
 
-// memoryUsage returns the sentence about memory usage in a container's diagnostics.
+// memoryUsage returns the sentence about memory usage in the diagnostics of a container.
 func memoryUsage(diagnostics string) string {
 	for line := range strings.Lines(diagnostics) {
 		if _, text, ok := strings.Cut(line, "Current usage: "); ok {
@@ -111,7 +110,7 @@ func memoryUsage(diagnostics string) string {
 	return "it used more than its container has"
 }
 
-// lastLine returns the last line that is not blank.
+// lastLine returns the last line of text that is not blank.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])

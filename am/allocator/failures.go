@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// failureCounts counts ended executors by reason, and decides when too many have failed.
+// failureCounts counts ended executors by reason, and determines whether too many have failed.
 type failureCounts struct {
-	max      int           // executor.maxNumFailures
-	validity time.Duration // executor.failuresValidityInterval; 0 if failures count forever
-	tolerate int           // executor.failures.tolerateWhenRunning; 0 to tolerate none
+	max      int           // value of executor.maxNumFailures
+	validity time.Duration // value of executor.failuresValidityInterval; 0 means that failures count forever
+	tolerate int           // value of executor.failures.tolerateWhenRunning; 0 means that failures are never tolerated
 
-	total   int         // executors that count as failed
+	total   int         // number of executors that count as failed
 	recent  []time.Time // times of these failures, the oldest first; empty if validity is 0
-	last    string      // the message about the last failure
+	last    string      // message about the latest failure
 	reasons map[string]*FailureCount
-	// tolerating is set if max executors have failed, but the application goes on because
-	// at least tolerate executors run.
+	// tolerating is set if max executors have failed, but the application continues because at
+	// least tolerate executors are running.
 	tolerating bool
 }
 
-// TooManyFailuresError is the error of Run if too many executors failed.
+// TooManyFailuresError is the error of [Allocator.Run] if too many executors have failed.
 type TooManyFailuresError struct{ error }
 
 // count counts an ended executor.
@@ -48,7 +48,8 @@ func (f *failureCounts) count(reason exitReason, text string, now time.Time) {
 	}
 }
 
-// recentCount returns how many failures within validity count towards max.
+// recentCount returns the number of failures that still count: those that are not older than
+// validity. If validity is 0, all failures count.
 func (f *failureCounts) recentCount(now time.Time) int {
 	if f.validity == 0 {
 		return f.total
@@ -61,8 +62,8 @@ func (f *failureCounts) recentCount(now time.Time) int {
 	return len(f.recent)
 }
 
-// tooMany returns a *TooManyFailuresError if max executors have failed and too few run
-// to tolerate it.
+// tooMany returns a *TooManyFailuresError if at least max executors have failed and the failures
+// are not tolerated. running is the number of running executors.
 func (f *failureCounts) tooMany(running int, now time.Time) error {
 	failed := f.recentCount(now)
 	f.tolerating = failed >= f.max && f.tolerate > 0 && running >= f.tolerate
@@ -80,7 +81,7 @@ func (f *failureCounts) tooMany(running int, now time.Time) error {
 	return &TooManyFailuresError{fmt.Errorf("%d executors failed%s, executor.maxNumFailures is %d%s; the last: %s", failed, within, f.max, enough, f.last)}
 }
 
-// notes returns a note if failures are tolerated.
+// notes returns a note if the application goes on in spite of too many failures, and nil otherwise.
 func (f *failureCounts) notes() []string {
 	if !f.tolerating {
 		return nil

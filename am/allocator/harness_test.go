@@ -21,14 +21,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// scriptedRM answers heartbeats with a test's function, and records requests.
+// scriptedRM is a ResourceManager that answers heartbeats by a function of the test, and records
+// the requests.
 type scriptedRM struct {
 	mu            sync.Mutex
 	registrations int
-	refusal       error // the error of each registration; nil to accept
+	refusal       error // error of each registration; nil if registrations succeed
 	heartbeats    []yarn.AllocateRequest
 	times         []time.Time
-	answer        func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) // n counts from 1
+	answer        func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) // returns the answer to heartbeat number n, counted from 1
 	max           yarn.Resource
 }
 
@@ -62,7 +63,7 @@ func (r *scriptedRM) Allocate(_ context.Context, request yarn.AllocateRequest) (
 	return response, err
 }
 
-// received returns the heartbeats since the last call.
+// received returns the heartbeats since the last call of received.
 func (r *scriptedRM) received() []yarn.AllocateRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +72,7 @@ func (r *scriptedRM) received() []yarn.AllocateRequest {
 	return received
 }
 
-// answers sets the response to the next heartbeat. Later heartbeats get empty responses.
+// answers sets the answer to the next heartbeat. The answers to later heartbeats are empty.
 func (r *scriptedRM) answers(response *yarn.AllocateResponse) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +86,7 @@ func (r *scriptedRM) answers(response *yarn.AllocateResponse) {
 	}
 }
 
-// scriptedNM starts every container, or none.
+// scriptedNM is a NodeManager that starts all containers or, if err is set, none.
 type scriptedNM struct {
 	mu      sync.Mutex
 	err     error
@@ -131,14 +132,14 @@ func (n *scriptedNM) Statuses(context.Context, []yarn.ContainerID) ([]yarn.Conta
 func (n *scriptedNM) SetToken(security.Token) {}
 func (n *scriptedNM) Close() error            { return nil }
 
-// fixture is an allocator between a scripted ResourceManager, a scripted NodeManager
-// and a driver that records calls.
+// fixture is an allocator with a scripted ResourceManager, a scripted NodeManager and a driver that
+// records calls.
 type fixture struct {
 	*Allocator
 	rm  *scriptedRM
 	nm  *scriptedNM
 	mu  sync.Mutex
-	log []string // the allocator's calls to the driver
+	log []string // calls of the allocator to the driver
 }
 
 func (s *fixture) record(format string, args ...any) {
@@ -178,8 +179,8 @@ func newFixture(t *testing.T, rm *scriptedRM, settings map[string]string) *fixtu
 	return s
 }
 
-// allocatorOn returns an allocator for an application of a simulated cluster, with
-// defaults for missing options.
+// allocatorOn returns an allocator for an application on a simulated cluster. It sets options that
+// are missing in o to defaults.
 func allocatorOn(t *testing.T, cluster *yarntest.Cluster, app *yarntest.Application, properties map[string]string, o Options) *Allocator {
 	t.Helper()
 	settings, err := config.FromMap(properties)
@@ -199,7 +200,7 @@ func allocatorOn(t *testing.T, cluster *yarntest.Cluster, app *yarntest.Applicat
 	return New(o)
 }
 
-// runs calls do while the allocator runs, then ends the allocator and returns Run's error.
+// runs calls do while the allocator runs. Then it ends the allocator and returns the error of Run.
 func (s *fixture) runs(t *testing.T, do func()) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -229,7 +230,7 @@ func anywhereAsked(request yarn.AllocateRequest) int {
 	return -1
 }
 
-// quietRM always answers the same.
+// quietRM is a ResourceManager that always returns the same answer.
 type quietRM struct{ response *yarn.AllocateResponse }
 
 func (q quietRM) Register(context.Context, yarn.RegisterRequest) (*yarn.RegisterResponse, error) {

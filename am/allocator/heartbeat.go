@@ -10,33 +10,35 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// ResourceManager has the calls to the ResourceManager; *yarn.AMClient implements it.
+// ResourceManager is the ResourceManager's interface for ApplicationMasters. *yarn.AMClient
+// implements it.
 type ResourceManager interface {
 	Register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error)
 	Allocate(ctx context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error)
 }
 
-// heartbeats sends allocate calls to the ResourceManager, each with the last answer's id.
+// heartbeats sends allocate calls to the ResourceManager. Each call contains the response id of the
+// last answer.
 type heartbeats struct {
 	rm          ResourceManager
-	maxFailures int // failures in a row that end the application
+	maxFailures int // number of consecutive failures after which the application ends
 	logger      *slog.Logger
 
-	registered bool // with the current ResourceManager
+	registered bool // registered with the current ResourceManager
 	responseID int32
-	// unanswered is the last heartbeat if it got no answer, else nil. It is resent unchanged,
-	// because a ResourceManager that has served it then repeats the answer
+	// unanswered is the last heartbeat if it failed, otherwise nil. It must be repeated unchanged,
+	// because a ResourceManager that has already processed it returns the same answer again
 	// (ApplicationMasterService.allocate).
 	unanswered *yarn.AllocateRequest
-	failures   int // failed heartbeats and registrations in a row
+	failures   int // number of consecutive failed heartbeats and registrations
 }
 
-// errForgotten is the error of send if a restarted ResourceManager has forgotten the
+// errForgotten is the error of send if the ResourceManager has restarted and does not know the
 // application.
 var errForgotten = errors.New("the ResourceManager does not know this application any more, it must be registered again")
 
-// register registers the application. Both results are nil if it is registered
-// already because the answer to an earlier try was lost.
+// register registers the application. If it is already registered, because the answer to an earlier
+// call was lost, register returns nil and no error.
 func (h *heartbeats) register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
 	granted, err := h.rm.Register(ctx, request)
 	if errors.Is(err, yarn.ErrInvalidMasterRequest) {
@@ -50,7 +52,7 @@ func (h *heartbeats) register(ctx context.Context, request yarn.RegisterRequest)
 	return granted, nil
 }
 
-// send sends a heartbeat. It fails with errForgotten if the ResourceManager has restarted.
+// send sends a heartbeat. It returns errForgotten if the ResourceManager has restarted.
 func (h *heartbeats) send(ctx context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
 	request.ResponseID = h.responseID
 	response, err := h.rm.Allocate(ctx, request)
@@ -68,16 +70,17 @@ func (h *heartbeats) send(ctx context.Context, request yarn.AllocateRequest) (*y
 	return response, nil
 }
 
-// errShutdown is the error of send after the ResourceManager's order AM_SHUTDOWN.
+// errShutdown is the error of send if the ResourceManager has ordered the ApplicationMaster to shut
+// down (AM_SHUTDOWN).
 var errShutdown = errors.New("the ResourceManager told this ApplicationMaster to stop")
 
-// IsFinal reports whether err means that the ResourceManager refuses all further calls.
+// IsFinal reports whether err means that the ResourceManager will refuse all further calls.
 func IsFinal(err error) bool {
 	return errors.Is(err, errShutdown) || errors.Is(err, yarn.ErrAttemptNotFound) || errors.Is(err, yarn.ErrInvalidToken)
 }
 
-// failed counts a failed heartbeat. It returns an error if a retry cannot help, or if
-// maxFailures heartbeats in a row have failed; else nil, and the heartbeat is tried again.
+// failed counts a failed heartbeat. It returns nil if the heartbeat must be retried. It returns an
+// error if a retry cannot succeed, or if maxFailures consecutive heartbeats have failed.
 func (h *heartbeats) failed(err error) error {
 	h.failures++
 	switch {
@@ -94,16 +97,17 @@ func (h *heartbeats) failed(err error) error {
 }
 
 const (
-	// eagerPeriod is how long after a change heartbeats are sent at the initial interval.
-	// Within this period, nodes with room get the requested containers, because
-	// NodeManagers send heartbeats every second by default.
+	// eagerPeriod is the time in which heartbeats are sent at the initial interval, after changed
+	// requests were sent, or containers were allocated or have ended. In this time, nodes with
+	// enough resources get the requested containers, because NodeManagers send a heartbeat every
+	// second by default.
 	eagerPeriod = 3 * time.Second
-	// pendingInterval is the longest interval while requested containers are not allocated,
-	// unless the initial interval is longer.
+	// pendingInterval is the maximum interval while requested containers are not allocated. If the
+	// initial interval is longer, the maximum is the initial interval.
 	pendingInterval = time.Second
 )
 
-// heartbeatPace decides how long to wait between heartbeats.
+// heartbeatPace determines the time between heartbeats.
 type heartbeatPace struct {
 	initial, idle time.Duration
 	eagerUntil    time.Time
@@ -113,8 +117,8 @@ type heartbeatPace struct {
 // change makes next return the initial interval for eagerPeriod.
 func (p *heartbeatPace) change(now time.Time) { p.eagerUntil, p.wait = now.Add(eagerPeriod), p.initial }
 
-// next returns how long to wait before the next heartbeat. missing is set if requested
-// containers are not allocated yet.
+// next returns the time until the next heartbeat. missing is set if requested containers are not
+// allocated yet.
 func (p *heartbeatPace) next(missing bool, now time.Time) time.Duration {
 	if !missing {
 		return p.idle

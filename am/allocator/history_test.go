@@ -16,18 +16,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// managedCluster simulates a ResourceManager's requests, blacklist and containers.
+// managedCluster simulates the requests, the blacklist and the containers of a ResourceManager.
 type managedCluster struct {
 	profiles     map[int32]resourceManagerTable
 	blacklist    map[string]bool
 	alive        map[yarn.ContainerID]yarn.Container
 	started      map[yarn.ContainerID]bool
 	last         int64
-	allocated    []yarn.Container       // containers that the next answer reports as allocated
-	completed    []yarn.ContainerStatus // ends of containers that the next answer reports
-	old          []yarn.ContainerStatus // ends that were reported, which a restarted ResourceManager reports again
-	reports      []yarn.NodeReport      // node reports of the next answer
-	unregistered bool                   // set from a restart until the application has registered again
+	allocated    []yarn.Container       // containers that the next answer contains as allocated
+	completed    []yarn.ContainerStatus // ends of containers that the next answer contains
+	old          []yarn.ContainerStatus // ends that answers have contained, and that a restarted ResourceManager reports again
+	reports      []yarn.NodeReport      // node reports that the next answer contains
+	unregistered bool                   // set from a restart of the ResourceManager until the application has registered again
 }
 
 func newManagedCluster() *managedCluster {
@@ -52,8 +52,8 @@ func (c *managedCluster) end(id yarn.ContainerID, exit yarn.ExitStatus) {
 	}
 }
 
-// restart restarts the ResourceManager. It forgets the containers that no NodeManager has
-// started, whose launches then fail.
+// restart restarts the ResourceManager. The ResourceManager then does not know containers that no
+// NodeManager has started. Launches of these containers fail.
 func (c *managedCluster) restart(f *state, now time.Time) {
 	c.profiles, c.blacklist = map[int32]resourceManagerTable{}, map[string]bool{}
 	for _, container := range c.allocated {
@@ -69,7 +69,7 @@ func (c *managedCluster) restart(f *state, now time.Time) {
 	c.completed = append(c.completed, c.old...)
 }
 
-// history is a state and its simulated cluster during a test.
+// history is a state with its simulated cluster in a test.
 type history struct {
 	*rapid.T
 	cluster *managedCluster
@@ -134,7 +134,7 @@ func (h *history) heartbeat() {
 	h.consistent()
 }
 
-// consistent counts executors again, and checks that the state's counts are the same.
+// consistent counts the executors again, and compares the result with the counts in state.
 func (h *history) consistent() {
 	f := h.state
 	var states [executorStates]int
@@ -173,7 +173,7 @@ func (h *history) consistent() {
 	}
 }
 
-// step makes one random event happen between two heartbeats.
+// step makes one random event happen, between two heartbeats.
 func (h *history) step() {
 	f, c := h.state, h.cluster
 	host := rapid.SampledFrom(historyHosts)
@@ -245,10 +245,10 @@ func (h *history) step() {
 	}
 }
 
-// TestStateWithRandomEvents checks that a state never takes more executors than wanted,
-// that every container has an executor or is released, and that no executor is started on
-// an excluded node. After each heartbeat, the state and the ResourceManager must agree on how
-// many containers are asked for. At the end, all missing executors must be asked for.
+// TestStateWithRandomEvents checks that a state never has more executors than wanted, that every
+// container has an executor or is released, and that no executor is started on an excluded node.
+// After each heartbeat, the state and the ResourceManager must agree on the number of requested
+// containers. In the end, all missing executors must be requested.
 func TestStateWithRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		racks := map[string]string{}

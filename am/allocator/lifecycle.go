@@ -12,9 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// launched records that a NodeManager accepted an executor. The executor must then register
-// with the driver within launchTimeout. This does not apply to an executor in an
-// OPPORTUNISTIC container, which may be queued on the node.
+// launched records that a NodeManager has accepted an executor. From then on, the executor must
+// register with the driver within launchTimeout. There is no limit for an executor in an
+// OPPORTUNISTIC container, because the node may queue the container.
 func (s *state) launched(id yarn.ContainerID, now time.Time) {
 	e, ok := s.executors[id]
 	if !ok || e.accepted {
@@ -37,7 +37,8 @@ func (s *state) registered(id string) {
 	}
 }
 
-// expireLaunches gives up executors that have not registered in time.
+// expireLaunches releases executors that have not registered by their deadline, and reports them as
+// ended.
 func (s *state) expireLaunches(now time.Time) {
 	for len(s.awaitingRegistration) > 0 {
 		e := s.awaitingRegistration[0]
@@ -53,9 +54,9 @@ func (s *state) expireLaunches(now time.Time) {
 	s.awaitingRegistration = nil
 }
 
-// launchFailed gives up an executor that could not be started. It ignores the failure if the
-// executor has registered with the driver, because then only the NodeManager's answer was
-// lost.
+// launchFailed releases an executor that could not be started, and reports it as ended. If the
+// executor has registered with the driver, only the NodeManager's answer was lost, and launchFailed
+// does nothing.
 func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	e, ok := s.executors[id]
 	if !ok || e.state != stateLaunching {
@@ -68,12 +69,13 @@ func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	case errors.Is(err, launcher.ErrContainerToken):
 		reason = reasonTokenRefused
 	case errors.Is(err, yarn.ErrInvalidContainer):
-		reason = reasonInvalidContainer // the ResourceManager that allocated it has restarted
+		reason = reasonInvalidContainer // a restart of the ResourceManager has invalidated the container
 	}
 	s.giveUp(e, reason, fmt.Sprintf("could not be started on %s: %v", e.host(), err), now)
 }
 
-// giveUpOnExcluded gives up executors on excluded nodes that no NodeManager has accepted.
+// giveUpOnExcluded gives up (see giveUp) executors on excluded nodes that no NodeManager has
+// accepted.
 func (s *state) giveUpOnExcluded(now time.Time) {
 	for _, p := range s.profiles {
 		for _, e := range slices.SortedFunc(maps.Keys(p.starting), youngestFirst) {
@@ -84,7 +86,8 @@ func (s *state) giveUpOnExcluded(now time.Time) {
 	}
 }
 
-// giveUp releases an unregistered executor's container, and reports the executor as ended.
+// giveUp releases the container of an executor that has not registered, and reports the executor as
+// ended.
 func (s *state) giveUp(e *executor, reason exitReason, text string, now time.Time) {
 	s.remove(e)
 	s.release(e.Container.ID, e.Container.Node)
@@ -92,7 +95,7 @@ func (s *state) giveUp(e *executor, reason exitReason, text string, now time.Tim
 	s.executorEnded(endedExecutor{executor: e, status: yarn.ExitKilledByApplicationMaster, reason: reason, loss: driver.Loss{Reason: text}}, now)
 }
 
-// executorEnded counts an ended executor and queues the report for the driver.
+// executorEnded counts an ended executor, and queues a report to the driver.
 func (s *state) executorEnded(ended endedExecutor, now time.Time) {
 	e, reason, text := ended.executor, ended.reason, ended.loss.Reason
 	s.failures.count(reason, e.describe(text), now)
@@ -105,8 +108,8 @@ func (s *state) executorEnded(ended endedExecutor, now time.Time) {
 	s.endedToReport = append(s.endedToReport, ended)
 }
 
-// completed records the ends of containers. It reports no executor as ended for a container
-// without one: a released container, or one that a restarted ResourceManager reports again.
+// completed records the ends of containers. It ignores containers without an executor: containers
+// that were released, and containers whose end a restarted ResourceManager reports again.
 func (s *state) completed(statuses []yarn.ContainerStatus, now time.Time) {
 	for _, status := range statuses {
 		if _, ok := s.releasing[status.ID]; ok {
@@ -134,7 +137,7 @@ func (s *state) completed(statuses []yarn.ContainerStatus, now time.Time) {
 	}
 }
 
-// kill releases executors that the driver kills.
+// kill releases the containers of executors that the driver kills.
 func (s *state) kill(ids []string, now time.Time) {
 	for _, id := range ids {
 		e, ok := s.byID[id]
@@ -158,15 +161,15 @@ func (s *state) kill(ids []string, now time.Time) {
 	}
 }
 
-// takeReleasedBeforeStart returns and clears the executors that were released before they
-// registered. The launcher must not start them, or must stop them.
+// takeReleasedBeforeStart returns the executors that were released before they had registered, and
+// clears their list. The launcher must not start these executors, or must stop them.
 func (s *state) takeReleasedBeforeStart() []*executor {
 	withdrawn := s.releasedBeforeStart
 	s.releasedBeforeStart = nil
 	return withdrawn
 }
 
-// takeEnded returns and clears the ended executors.
+// takeEnded returns the ended executors to report to the driver, and clears their list.
 func (s *state) takeEnded() []endedExecutor {
 	ended := s.endedToReport
 	s.endedToReport = nil

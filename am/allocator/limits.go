@@ -9,15 +9,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// containerLimits is the size of the cluster's largest container.
+// containerLimits is the maximum allocation of the cluster.
 type containerLimits struct {
 	known       bool
 	max         yarn.Resource
 	checksCores bool
 }
 
-// setFrom applies the answer to a registration. It never lowers limits, because a restarted
-// ResourceManager may not know all nodes yet.
+// setFrom sets the limits to those in the answer to a registration. It never lowers limits, because
+// a restarted ResourceManager may not know all nodes yet.
 func (l *containerLimits) setFrom(granted *yarn.RegisterResponse) {
 	l.known = true
 	l.checksCores = granted.ChecksCores
@@ -31,8 +31,8 @@ func (l *containerLimits) setFrom(granted *yarn.RegisterResponse) {
 	}
 }
 
-// check returns an error if a profile's executors exceed the limits. If the cluster's
-// scheduler ignores cores, so does check.
+// check returns an error if the executors of a profile exceed the limits. It ignores cores if the
+// cluster's scheduler does.
 func (l *containerLimits) check(p profile.Profile, size yarn.Resource) error {
 	if !l.known {
 		return nil
@@ -54,7 +54,7 @@ func (l *containerLimits) check(p profile.Profile, size yarn.Resource) error {
 	return fmt.Errorf("an executor of resource profile %d takes %v, the most that this cluster gives is %v: lower what the profile asks for", p.ID, size, l.max)
 }
 
-// checkAll checks the wanted profiles.
+// checkAll calls check for the wanted profiles.
 func (l *containerLimits) checkAll(profiles []*profileState) error {
 	for _, p := range profiles {
 		if p.demand.Total == 0 {
@@ -67,8 +67,9 @@ func (l *containerLimits) checkAll(profiles []*profileState) error {
 	return nil
 }
 
-// TooLargeError is the error of Run if an executor needs more than the cluster's largest container.
+// TooLargeError is the error of [Allocator.Run] if an executor exceeds the maximum allocation of
+// the cluster.
 type TooLargeError struct{ error }
 
-// Unwrap returns the error that names the profile and the limit.
+// Unwrap returns the error with the profile and the limit.
 func (u *TooLargeError) Unwrap() error { return u.error }

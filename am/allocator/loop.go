@@ -11,15 +11,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// releaseAllTimeout is how long ReleaseAll may take. The ResourceManager usually confirms
+// releaseAllTimeout limits the duration of ReleaseAll. The ResourceManager usually confirms
 // releases within two heartbeats.
 const releaseAllTimeout = 5 * time.Second
 
-// Run registers the application and keeps as many executors as the driver requests.
-// It returns nil when ctx ends, or an error if the application cannot go on: a
-// *TooManyFailuresError, a *TooLargeError, or the error of a call to the ResourceManager.
+// Run registers the application and obtains as many executors as the driver requests. It returns
+// nil when ctx ends. It returns an error if the application cannot continue: a
+// *TooManyFailuresError, a *TooLargeError, or an error of a call to the ResourceManager.
 func (a *Allocator) Run(ctx context.Context) error {
-	// Launches and rack look-ups end with Run.
+	// The context of launches and rack look-ups ends when Run returns.
 	working, stop := context.WithCancel(ctx)
 	defer func() {
 		stop()
@@ -31,7 +31,7 @@ func (a *Allocator) Run(ctx context.Context) error {
 	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	due, last := time.Now(), time.Time{} // times of the next heartbeat and of the last one
+	due, last := time.Now(), time.Time{} // times of the next and of the last heartbeat
 	for {
 		select {
 		case <-ctx.Done():
@@ -44,9 +44,9 @@ func (a *Allocator) Run(ctx context.Context) error {
 		if err := a.advance(working, now); err != nil {
 			return err
 		}
-		// Send a request for more executors at once, and other changes when pace.initial has
-		// passed since the last heartbeat. But after a failed heartbeat, wait for the whole
-		// interval.
+		// Send a request for more executors at once. Send other changes as soon as pace.initial has
+		// passed since the last heartbeat. After a failed heartbeat, wait for the whole interval in
+		// both cases.
 		failing := a.heartbeats.failures > 0
 		if soon := last.Add(a.pace.initial); !failing && due.After(soon) && a.hasChanges() {
 			due = soon
@@ -70,19 +70,21 @@ func (a *Allocator) Run(ctx context.Context) error {
 	}
 }
 
-// advance applies timeouts and reports changes. It fails if too many executors have failed.
+// advance applies timeouts, and reports changes of executors. It fails if too many executors have
+// failed.
 func (a *Allocator) advance(working context.Context, now time.Time) error {
 	a.state.tick(now, a.clusterNodes)
 	a.report(working)
 	return a.state.failures.tooMany(a.state.running(), now)
 }
 
-// hasChanges reports whether there are changes to send to the ResourceManager.
+// hasChanges reports whether the next heartbeat will contain changes.
 func (a *Allocator) hasChanges() bool {
 	return len(a.state.releases) > 0 || a.state.excluded.hasUnsentChanges || a.state.hasAskChanges()
 }
 
-// receive applies the mailbox, and reports whether the driver wants more executors than before.
+// receive applies the messages in the mailbox. It reports whether the driver requests more
+// executors than before.
 func (a *Allocator) receive(working context.Context, now time.Time) (more bool) {
 	a.mailbox.Lock()
 	received := a.mailbox.messages
@@ -143,8 +145,8 @@ func (a *Allocator) report(working context.Context) {
 	}
 }
 
-// heartbeat sends a heartbeat, applies the answer, and returns how long to wait
-// before the next one. It fails if the application cannot go on.
+// heartbeat sends a heartbeat, applies the answer, and returns the time until the next heartbeat.
+// It fails if the application cannot continue.
 func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Duration, error) {
 	if !a.heartbeats.registered {
 		if err := a.Register(working); err != nil {
@@ -171,8 +173,9 @@ func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Dura
 		return a.pace.idle, a.heartbeats.failed(err)
 	}
 	a.heartbeats.failures = 0
-	// Apply a kill that the driver sent during the heartbeat before the answer, so that the
-	// end of the container, which the answer may report, counts as ended by the driver.
+	// The driver may have killed an executor during the heartbeat, and the answer may report the
+	// end of the executor's container. Apply the kill first, so that the end counts as ended by the
+	// driver.
 	a.receive(working, time.Now())
 	if a.apply(working, response, time.Now()) || len(request.Asks) > 0 {
 		a.pace.change(now)
@@ -180,7 +183,7 @@ func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Dura
 	return a.pace.next(a.state.containersToAsk() > 0, now), nil
 }
 
-// Register registers the application with the ResourceManager, in one try.
+// Register registers the application with the ResourceManager. It does not retry.
 func (a *Allocator) Register(ctx context.Context) error {
 	granted, err := a.heartbeats.register(ctx, a.options.Registration)
 	if err != nil {
@@ -207,8 +210,8 @@ func (a *Allocator) nextRequest() *yarn.AllocateRequest {
 	return request
 }
 
-// apply applies a heartbeat's answer, and reports whether containers were allocated
-// or have ended.
+// apply applies the answer to a heartbeat. It reports whether containers were allocated or have
+// ended.
 func (a *Allocator) apply(working context.Context, response *yarn.AllocateResponse, now time.Time) bool {
 	s := a.state
 	a.launcher.SetTokens(response.NMTokens)
@@ -220,7 +223,7 @@ func (a *Allocator) apply(working context.Context, response *yarn.AllocateRespon
 	if response.Preemption != nil {
 		a.preempt(working, response.Preemption, now)
 	}
-	// The ends above may exclude nodes: apply these exclusions before taking containers.
+	// Apply exclusions that the ended containers have caused before containers are accepted.
 	s.tick(now, a.clusterNodes)
 	executors := s.addAllocated(response.Allocated, now)
 	s.responseApplied()
@@ -240,12 +243,12 @@ func (a *Allocator) apply(working context.Context, response *yarn.AllocateRespon
 	return len(response.Allocated) > 0 || len(response.Completed) > 0
 }
 
-// launched is called by the launcher with the outcome of a launch.
+// launched receives the result of a launch from the launcher.
 func (a *Allocator) launched(id yarn.ContainerID, err error) {
 	a.send(func(m *messages) { m.launches = append(m.launches, launchOutcome{id, err}) })
 }
 
-// preempt acts on the ResourceManager's notice that it will preempt containers.
+// preempt decommissions executors because the ResourceManager will preempt containers.
 func (a *Allocator) preempt(working context.Context, notice *yarn.Preemption, now time.Time) {
 	deadline := now.Add(a.preemptionWait)
 	a.state.preempt(notice.Strict, deadline, now)
@@ -263,7 +266,8 @@ func (a *Allocator) preempt(working context.Context, notice *yarn.Preemption, no
 	})
 }
 
-// lookUpRacks looks up the unknown racks of hosts that tasks prefer, one look-up at a time.
+// lookUpRacks starts a look-up of the racks of preferred hosts whose racks are unknown. Only one
+// look-up runs at a time.
 func (a *Allocator) lookUpRacks(working context.Context) {
 	if a.racks == nil || a.lookingUp {
 		return
@@ -279,8 +283,8 @@ func (a *Allocator) lookUpRacks(working context.Context) {
 	})
 }
 
-// ReleaseAll releases all containers, and waits until the ResourceManager has confirmed
-// that, for at most releaseAllTimeout. Call it after Run has returned.
+// ReleaseAll releases all containers. It waits until the ResourceManager has confirmed the
+// releases, but at most releaseAllTimeout. Call it after Run has returned.
 func (a *Allocator) ReleaseAll(ctx context.Context) {
 	select {
 	case <-a.registered:

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// locations has the numbers of executors to ask for on hosts and, in addition, in racks.
+// locations are the numbers of executors to request on hosts and, in addition to these, in racks.
 type locations struct {
 	hosts map[string]int
 	racks map[string]int
@@ -13,26 +13,26 @@ type locations struct {
 
 // placement is the input of place, for one profile.
 type placement struct {
-	missing int // executors to ask for
-	// localityAware is how many executors waiting tasks with preferences could use.
+	missing int // number of executors to request
+	// localityAware is the number of executors that waiting tasks with preferred hosts could use.
 	localityAware int
-	hostTasks     map[string]int                   // number of waiting tasks that prefer a host, by host
-	byHost        map[string]int                   // number of the profile's executors by host
-	byRack        map[string]int                   // number of the profile's executors by rack
-	asked         map[string]int                   // numbers asked for now, by host, rack or anywhere
-	nodes         []string                         // hosts where executors may run
+	hostTasks     map[string]int                   // number of waiting tasks that prefer each host
+	byHost        map[string]int                   // number of the profile's executors on each host
+	byRack        map[string]int                   // number of the profile's executors in each rack
+	asked         map[string]int                   // numbers in the current requests, by host, rack or anywhere
+	nodes         []string                         // hosts on which executors may run
 	usable        func(host string) bool           // reports whether an executor may run on the host
-	rackOf        func(host string) (string, bool) // false if the rack is not known
-	shuffle       func(n int, swap func(i, j int)) // chooses among equally good nodes
+	rackOf        func(host string) (string, bool) // the second result is false if the rack is unknown
+	shuffle       func(n int, swap func(i, j int)) // randomizes the order of equally good nodes
 }
 
-// place decides where to ask for the missing executors.
+// place determines the hosts and racks in which to request the missing executors.
 //
-// If waiting tasks prefer hosts, executors are distributed in proportion to the tasks, as
-// by Spark's LocalityPreferredContainerPlacementStrategy. Otherwise executors are spread
-// over the nodes, to be close to more of the data. With many nodes, place names no host:
-// the scheduler then spreads the executors itself, because it allocates one container for
-// each heartbeat of a node, and waiting for certain nodes would take longer.
+// If waiting tasks prefer hosts, place distributes executors over these hosts in proportion to the
+// tasks, as Spark's LocalityPreferredContainerPlacementStrategy does. Otherwise it distributes them
+// evenly over the nodes, so that they are close to more of the data. If there are many nodes, place
+// names no host. Waiting for particular nodes would then take longer, and the scheduler distributes
+// the executors itself, because it allocates one container for each heartbeat of a node.
 func place(in placement) locations {
 	switch {
 	case in.missing <= 0:
@@ -44,26 +44,27 @@ func place(in placement) locations {
 	}
 }
 
-// hostShare is a host's share of the executors. For preferred hosts that cannot run
-// executors, it is the share of their rack.
+// hostShare is the share of the executors that a preferred host gets. If executors cannot run on
+// the host, its share goes to its rack.
 type hostShare struct {
 	name      string
-	rack      bool    // whether name is a rack
-	tasks     int     // waiting tasks that prefer the host, or hosts of the rack
-	existing  int     // executors that are already there
-	shortfall float64 // executors that it should have in addition
+	rack      bool    // name is a rack, not a host
+	tasks     int     // waiting tasks that prefer the host or, for a rack, its hosts
+	existing  int     // executors that the host or rack has
+	shortfall float64 // executors that it should get in addition
 	remainder float64 // shortfall - assigned
-	assigned  int     // executors to ask for
+	assigned  int     // executors to request
 }
 
-// A host is asked for, too, if its remainder is at least nearRemainder times the smallest
-// remainder that gets an executor.
+// nearRemainder determines which hosts get an additional request: those whose remainder is at least
+// nearRemainder times the smallest remainder of the hosts that get one more executor by rounding.
 const nearRemainder = 0.75
 
-// placeByTasks chooses hosts by the tasks that prefer them. Each host gets the integer part
-// of the number of executors that it lacks; the rest goes to the hosts with the largest
-// remainders. Hosts with nearly as large a remainder are asked for, too, so that YARN can
-// take the first host with room.
+// placeByTasks chooses hosts by the tasks that prefer them. For each host, it computes the number
+// of executors that the host lacks, and requests the integer part of this number. It requests the
+// remaining executors on the hosts with the largest remainders. It also requests an executor on
+// hosts with almost as large a remainder, so that YARN can use the first of these hosts with enough
+// resources.
 func placeByTasks(in placement) locations {
 	shares, tasks, pool := sharesOf(in)
 	left := min(in.missing, in.localityAware)
@@ -82,7 +83,7 @@ func placeByTasks(in placement) locations {
 		share.remainder = share.shortfall - float64(share.assigned)
 		left -= share.assigned
 	}
-	least := 0.0 // the smallest remainder that gets an executor
+	least := 0.0 // smallest remainder of the hosts that get one more executor by rounding; 0 if none does
 	if left > 0 {
 		slices.SortFunc(shares, func(a, b hostShare) int {
 			return cmp.Or(cmp.Compare(b.remainder, a.remainder), cmp.Compare(a.name, b.name))
@@ -110,7 +111,8 @@ func placeByTasks(in placement) locations {
 	return chosen
 }
 
-// sharesOf returns the preferred hosts and racks, with the sums of their tasks and executors.
+// sharesOf returns a share for each preferred host and rack. It also returns the total numbers of
+// tasks and executors of the shares.
 func sharesOf(in placement) (shares []hostShare, tasks, executors int) {
 	shares = make([]hostShare, 0, len(in.hostTasks))
 	var racks map[string]*hostShare
@@ -149,13 +151,13 @@ func sharesOf(in placement) (shares []hostShare, tasks, executors int) {
 	return shares, tasks, executors
 }
 
-// manyNodes is how many nodes there may be for each missing executor. If there are more,
-// placeBySpread names no host.
+// manyNodes determines when placeBySpread names no hosts: if there are more than manyNodes nodes
+// for each missing executor.
 const manyNodes = 4
 
-// placeBySpread chooses the nodes with the fewest executors. Among these, it prefers nodes
-// that are asked for already, and chooses at random among the rest. It returns nil if there
-// are fewer than two nodes or too many; see manyNodes.
+// placeBySpread chooses the nodes with the fewest executors. Among these, it prefers nodes in the
+// current requests, and otherwise chooses at random. It returns nil if there are fewer than two
+// nodes, or too many (see manyNodes).
 func placeBySpread(in placement) map[string]int {
 	if len(in.nodes) < 2 || len(in.nodes) > manyNodes*in.missing {
 		return nil
@@ -166,7 +168,7 @@ func placeBySpread(in placement) map[string]int {
 		return cmp.Or(cmp.Compare(in.byHost[a], in.byHost[b]), cmp.Compare(in.asked[b], in.asked[a]))
 	})
 	chosen := make(map[string]int, len(order))
-	level := in.byHost[order[0]] // the most executors that a chosen node may have
+	level := in.byHost[order[0]] // maximum number of executors that a chosen node may have
 	for left := in.missing; left > 0; {
 		level++
 		for _, node := range order {

@@ -11,7 +11,7 @@ import (
 
 func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// placementOf returns in with defaults for missing fields.
+// placementOf returns in with missing fields set to defaults.
 func placementOf(in placement) placement {
 	if in.localityAware == 0 {
 		in.localityAware = in.missing
@@ -67,8 +67,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestNoHostGetsMoreThanItsShare checks that no host is asked for more than its
-// share, rounded up, and that as many executors are placed as the tasks can use.
+// TestNoHostGetsMoreThanItsShare checks that the request for each host is at most the host's share,
+// rounded up, and that as many executors are placed as the tasks can use.
 func TestNoHostGetsMoreThanItsShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		host := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})

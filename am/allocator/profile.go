@@ -9,21 +9,21 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// profileState is the state of one resource profile: the driver's demand, the asks, and
-// the executors. Each profile has its own priority, which tells for which profile a
-// container was allocated.
+// profileState is the state of one resource profile: the driver's demand, the container requests,
+// and the executors. Each profile has its own YARN priority, by which an allocated container is
+// assigned to its profile.
 type profileState struct {
 	profile.Profile
-	size    yarn.Resource // of a container
+	size    yarn.Resource // size of the containers
 	demand  driver.Demand
 	asks    asks
 	backoff backoff
 
-	live     int                    // executors that count towards the demand (executorState.counts)
-	starting map[*executor]struct{} // live executors that no NodeManager is known to have accepted
+	live     int                    // executors that count towards the demand (see executorState.counts)
+	starting map[*executor]struct{} // live executors that no NodeManager has accepted, as far as is known
 	byHost   map[string]int         // live executors by host
 	byRack   map[string]int         // live executors by rack
-	replan   bool                   // set if other hosts may now be better than those asked for
+	replan   bool                   // the hosts in the current requests may no longer be the best
 }
 
 func newProfileState(p profile.Profile, rackOf func(string) string) *profileState {
@@ -37,7 +37,7 @@ func containerSize(p profile.Profile) yarn.Resource {
 	return yarn.Resource{MemoryMB: p.Container().MiB(), VCores: int32(p.Cores), Others: p.Resources}
 }
 
-// priorityOf returns the priority of a profile's asks. YARN serves the lowest number first.
+// priorityOf returns the YARN priority of a profile's requests. YARN serves lower numbers first.
 func priorityOf(p profile.Profile) int32 { return int32(p.ID) + 1 }
 
 // want sets the driver's demand.
@@ -48,21 +48,21 @@ func (p *profileState) want(demand driver.Demand) {
 	p.demand = demand
 }
 
-// missing returns how many more executors the driver wants than are live.
+// missing returns the number of executors that the driver wants in addition to the live ones.
 func (p *profileState) missing() int { return max(0, p.demand.Total-p.live) }
 
-// containersToAsk returns how many containers to ask for: the number of missing executors
-// without those that backoff delays.
+// containersToAsk returns the number of containers to request: the missing executors without the
+// replacements that backoff delays.
 func (p *profileState) containersToAsk() int { return max(0, p.missing()-p.backoff.delayedContainers) }
 
-// asksChanged reports whether the asks must be computed again.
+// asksChanged reports whether the requests must be recomputed.
 func (p *profileState) asksChanged() bool {
 	n := p.containersToAsk()
 	return n != p.asks.outstanding() || p.replan && n > 0
 }
 
-// localityAware returns how many executors the waiting tasks with preferences could
-// use. If no waiting task has preferences, it returns what containersToAsk returns.
+// localityAware returns the number of executors that waiting tasks with preferred hosts could use.
+// If no waiting task has preferred hosts, it returns the result of containersToAsk.
 func (p *profileState) localityAware(taskCPUs int) int {
 	if p.demand.LocalityAwareTasks == 0 {
 		return p.containersToAsk()
@@ -78,7 +78,7 @@ func (p *profileState) add(e *executor) {
 	p.byRack[e.rack]++
 }
 
-// remove stops counting an executor, which has ended or will soon.
+// remove removes an executor that has ended, or soon will, from the counts of the profile.
 func (p *profileState) remove(e *executor) {
 	p.live--
 	delete(p.starting, e)
@@ -87,8 +87,8 @@ func (p *profileState) remove(e *executor) {
 	decrement(p.byRack, e.rack)
 }
 
-// surplus returns the executors to release because the driver wants fewer: those
-// that no NodeManager has accepted, the youngest first.
+// surplus returns the executors to release because the driver wants fewer executors. It chooses
+// executors that no NodeManager has accepted, the youngest first.
 func (p *profileState) surplus() []*executor {
 	n := min(p.live-p.demand.Total, len(p.starting))
 	if n <= 0 {
@@ -105,7 +105,7 @@ func decrement(counts map[string]int, name string) {
 	}
 }
 
-// requests returns the asks as ResourceRequests of YARN.
+// requests converts asks to YARN's ResourceRequests.
 func (p *profileState) requests(asks []ask) []yarn.ResourceRequest {
 	requests := make([]yarn.ResourceRequest, len(asks))
 	for i, ask := range asks {
@@ -119,7 +119,8 @@ func (p *profileState) requests(asks []ask) []yarn.ResourceRequest {
 		if p.Opportunistic {
 			requests[i].ExecutionType = yarn.Opportunistic
 		}
-		// YARN accepts labels only in requests for any host (SchedulerUtils.validateResourceRequest).
+		// YARN accepts node labels only in requests for any host
+		// (SchedulerUtils.validateResourceRequest).
 		if ask.name == anywhere {
 			requests[i].NodeLabel = p.NodeLabel
 		}

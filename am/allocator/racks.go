@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// rackTimeout is how long one call of a rackLookup may take.
+	// rackTimeout limits the duration of a call of a rackLookup.
 	rackTimeout = 30 * time.Second
-	// resolveTimeout is how long looking up the hosts' IP addresses may take in one call.
+	// resolveTimeout limits the time in which such a call looks up the IP addresses of hosts.
 	resolveTimeout = 5 * time.Second
 	// defaultScriptHosts is the default of net.topology.script.number.args.
 	defaultScriptHosts = 100
 )
 
-// rackLookup returns the rack of each host; "" if the look-up failed.
+// rackLookup returns the rack of each host. If the look-up of a host fails, its rack is "".
 type rackLookup func(ctx context.Context, hosts []string) map[string]string
 
-// newRackLookup returns a function that looks up racks as Hadoop does: in the file
-// net.topology.table.file.name, or by the script net.topology.script.file.name. It
+// newRackLookup returns a function that looks up racks as Hadoop does: in the file that
+// net.topology.table.file.name names, or by the script that net.topology.script.file.name names. It
 // returns nil if neither is set.
 func newRackLookup(hadoop *conf.Config, logger *slog.Logger) rackLookup {
 	var resolve func(ctx context.Context, hosts, addresses []string) ([]string, error)
@@ -70,8 +70,8 @@ func newRackLookup(hadoop *conf.Config, logger *slog.Logger) rackLookup {
 	}
 }
 
-// addressesOf returns each host's IP address, by which Hadoop looks up racks
-// (CachedDNSToSwitchMapping.resolve), or its name if it has none.
+// addressesOf returns the IP address of each host, because Hadoop looks up racks by IP addresses
+// (CachedDNSToSwitchMapping.resolve). For a host without an address, it returns the host's name.
 func addressesOf(ctx context.Context, hosts []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -85,8 +85,8 @@ func addressesOf(ctx context.Context, hosts []string) []string {
 	return addresses
 }
 
-// rackTable reads racks from a file with an address or host name and a rack in each
-// line (TableMapping). Other hosts are in the default rack.
+// rackTable reads racks from a file. Each line contains an address or host name, and a rack
+// (TableMapping). Hosts that the file does not contain are in the default rack.
 func rackTable(path string, hosts, addresses []string) ([]string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -111,15 +111,15 @@ func rackTable(path string, hosts, addresses []string) ([]string, error) {
 	return racks, nil
 }
 
-// rackScript runs a script that prints a rack for each of its at most maxArgs
-// arguments (ScriptBasedMapping).
+// rackScript runs a script that prints a rack for each of its arguments (ScriptBasedMapping). It
+// passes at most maxArgs arguments in one run.
 func rackScript(ctx context.Context, script string, maxArgs int, names []string) ([]string, error) {
 	var racks []string
 	for len(names) > 0 {
 		batch := names[:min(maxArgs, len(names))]
 		names = names[len(batch):]
 		command := exec.CommandContext(ctx, script, batch...)
-		command.WaitDelay = time.Second // do not wait longer for a child of the script that keeps its output open
+		command.WaitDelay = time.Second // limits the wait for a child process of the script that keeps the output open
 		output, err := command.Output()
 		if err != nil {
 			var failed *exec.ExitError

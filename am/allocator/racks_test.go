@@ -24,7 +24,7 @@ func TestRackLookup(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o755))
 		return path
 	}
-	// Numeric addresses need no resolver.
+	// These are numeric addresses, so that the test needs no DNS server.
 	hosts := []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}
 	tests := []struct {
 		name   string

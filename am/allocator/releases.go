@@ -6,19 +6,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// sentRelease is a container whose release was sent, and when.
+// sentRelease is a container whose release was sent to the ResourceManager at the given time.
 type sentRelease struct {
 	id yarn.ContainerID
 	at time.Time
 }
 
-// releaseTimeout is how long to wait until the ResourceManager confirms a release, which
-// usually takes two heartbeats. A restarted ResourceManager confirms a release when the
-// node has registered, after half a minute
-// (yarn.resourcemanager.connect.retry-interval.ms), or never if the node is dead.
+// releaseTimeout is how long to wait until the ResourceManager confirms a release. Usually this
+// takes two heartbeats. A restarted ResourceManager confirms a release after the node has registered
+// again, which takes half a minute (yarn.resourcemanager.connect.retry-interval.ms). It never confirms
+// a release on a dead node.
 const releaseTimeout = time.Minute
 
-// release queues the release of a container, unless it is being released already.
+// release queues the release of a container. It does nothing if the release is already queued or
+// sent.
 func (s *state) release(id yarn.ContainerID, node yarn.NodeID) {
 	if _, ok := s.releasing[id]; !ok {
 		s.releasing[id] = node
@@ -27,7 +28,7 @@ func (s *state) release(id yarn.ContainerID, node yarn.NodeID) {
 	}
 }
 
-// takeReleases returns the releases for the next heartbeat, and records them as sent.
+// takeReleases returns the queued releases for the next heartbeat, and records them as sent.
 func (s *state) takeReleases(now time.Time) []yarn.ContainerID {
 	releases := s.releases
 	s.releases = nil
@@ -37,7 +38,8 @@ func (s *state) takeReleases(now time.Time) []yarn.ContainerID {
 	return releases
 }
 
-// expireReleases treats containers as ended if no confirmation came within releaseTimeout.
+// expireReleases treats a container as ended if the ResourceManager has not confirmed its release
+// within releaseTimeout.
 func (s *state) expireReleases(now time.Time) {
 	for len(s.sentReleases) > 0 && now.Sub(s.sentReleases[0].at) >= releaseTimeout {
 		id := s.sentReleases[0].id
@@ -49,8 +51,8 @@ func (s *state) expireReleases(now time.Time) {
 	}
 }
 
-// releaseAgain releases the containers of a node that has come back, if their first release
-// was never confirmed.
+// releaseAgain is called when a node is running again. It repeats the releases of containers on
+// this node that were never confirmed.
 func (s *state) releaseAgain(node yarn.NodeID) {
 	for _, id := range s.unconfirmedReleases[node] {
 		s.release(id, node)

@@ -15,16 +15,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// state is a state machine for the executors that the application has and wants. It
-// does no I/O and reads no clock. The cost of a turn of the loop in Run grows with the
-// number of changes, not with the number of executors.
+// state is a state machine for the executors that the application has and wants. It does no I/O and
+// reads no clock. The cost of an iteration of the event loop in Run depends on the number of
+// changes, not on the number of executors.
 type state struct {
-	launchTimeout time.Duration // how long a started executor may take to register with the driver; 0 means no limit
-	taskCPUs      int           // cores for each task, at least 1
+	launchTimeout time.Duration // maximum time from the start of an executor to its registration with the driver; 0 means no limit
+	taskCPUs      int           // number of cores for each task; at least 1
 	random        *rand.Rand
-	ignoresCores  bool // the cluster's scheduler counts memory only
+	ignoresCores  bool // the scheduler of the cluster counts only memory
 
-	profiles []*profileState // in the order of their priorities
+	profiles []*profileState // sorted by priority
 	topology *topology
 	excluded *exclusions
 	failures *failureCounts
@@ -33,24 +33,24 @@ type state struct {
 	executors            map[yarn.ContainerID]*executor
 	byID                 map[string]*executor
 	byNode               map[yarn.NodeID][]*executor
-	states               [executorStates]int // the number of executors in each state
+	states               [executorStates]int // number of executors in each state
 	lastID               int
-	awaitingRegistration []*executor                   // started executors that must register, in the order of executor.registerBy
+	awaitingRegistration []*executor                   // started executors that have a deadline for their registration, sorted by the deadline
 	unknownCompleted     map[yarn.ContainerID]struct{} // containers whose end was reported, but not their allocation
 
-	releases            []yarn.ContainerID                 // to be sent with the next heartbeat
-	sentReleases        []sentRelease                      // releases that were sent, the oldest first
-	releasing           map[yarn.ContainerID]yarn.NodeID   // containers whose release is not confirmed, sent or not
+	releases            []yarn.ContainerID                 // releases for the next heartbeat
+	sentReleases        []sentRelease                      // sent releases, the oldest first
+	releasing           map[yarn.ContainerID]yarn.NodeID   // containers whose release, sent or queued, is not confirmed
 	unconfirmedReleases map[yarn.NodeID][]yarn.ContainerID // containers whose release was not confirmed within releaseTimeout
 
-	endedToReport       []endedExecutor // not reported to the driver yet
-	notices             []driverNotice  // not reported to the driver yet
-	releasedBeforeStart []*executor     // released before they had registered; not reported to the launcher yet
-	stopped             bool            // no executor is wanted any more
-	changed             bool            // the status has changed since it was published
+	endedToReport       []endedExecutor // ended executors to report to the driver
+	notices             []driverNotice  // notices to report to the driver
+	releasedBeforeStart []*executor     // executors that were released before they had registered, to report to the launcher
+	stopped             bool            // the application has ended and wants no executors
+	changed             bool            // the status has changed since its last publication
 }
 
-// endedExecutor is an executor that has ended, and why.
+// endedExecutor is an executor that has ended, with the reason.
 type endedExecutor struct {
 	executor *executor
 	status   yarn.ExitStatus
@@ -60,7 +60,7 @@ type endedExecutor struct {
 
 // stateOptions configure a state.
 type stateOptions struct {
-	racks         map[string]string // racks of the nodes known at the start, by host
+	racks         map[string]string // racks of the nodes that are known at the start, by host
 	excluded      *exclusions
 	failures      *failureCounts
 	launchTimeout time.Duration
@@ -87,8 +87,7 @@ func newState(options stateOptions) *state {
 	}
 }
 
-// want sets the driver's newest request, and reports whether more executors are
-// missing than before.
+// want sets the driver's latest request. It reports whether more executors are missing than before.
 func (s *state) want(request driver.Request, now time.Time) (more bool) {
 	if s.stopped {
 		return false
@@ -124,7 +123,7 @@ func (s *state) want(request driver.Request, now time.Time) (more bool) {
 	return more
 }
 
-// containersToAsk returns how many containers to ask for now.
+// containersToAsk returns the number of containers to request now, for all profiles.
 func (s *state) containersToAsk() int {
 	n := 0
 	for _, p := range s.profiles {
@@ -133,7 +132,8 @@ func (s *state) containersToAsk() int {
 	return n
 }
 
-// tick applies timeouts. clusterNodes is the number of the cluster's NodeManagers.
+// tick applies timeouts and recomputes exclusions. clusterNodes is the number of NodeManagers of
+// the cluster.
 func (s *state) tick(now time.Time, clusterNodes int) {
 	if s.excluded.refresh(now, func() nodeCounts { return countNodes(s.topology, clusterNodes, s.nodeRequirements()) }) {
 		s.replanAll()
@@ -148,7 +148,7 @@ func (s *state) tick(now time.Time, clusterNodes int) {
 	}
 }
 
-// nodeRequirements returns the need of each wanted profile.
+// nodeRequirements returns the requirement of each wanted profile.
 func (s *state) nodeRequirements() []nodeRequirement {
 	var needs []nodeRequirement
 	for _, p := range s.profiles {
@@ -164,7 +164,7 @@ func (s *state) nodeRequirements() []nodeRequirement {
 	return needs
 }
 
-// containerFailed counts a container that failed or never ran an executor.
+// containerFailed counts a container that failed, or that was released before it ran an executor.
 func (s *state) containerFailed(p *profileState, cause string, now time.Time) {
 	if p.backoff.failed(cause, now) {
 		s.changed = true
@@ -172,7 +172,7 @@ func (s *state) containerFailed(p *profileState, cause string, now time.Time) {
 	}
 }
 
-// replanAll makes all profiles choose hosts again.
+// replanAll makes all profiles choose the hosts of their requests again.
 func (s *state) replanAll() {
 	s.changed = true
 	for _, p := range s.profiles {
@@ -180,12 +180,12 @@ func (s *state) replanAll() {
 	}
 }
 
-// hasAskChanges reports whether changedAsks may return any requests.
+// hasAskChanges reports whether changedAsks may return requests.
 func (s *state) hasAskChanges() bool {
 	return slices.ContainsFunc(s.profiles, (*profileState).asksChanged)
 }
 
-// changedAsks returns the ResourceRequests to send for the missing executors.
+// changedAsks returns the changed ResourceRequests for the missing executors.
 func (s *state) changedAsks() []yarn.ResourceRequest {
 	var requests []yarn.ResourceRequest
 	for _, p := range s.profiles {
@@ -209,7 +209,7 @@ func (s *state) placement(p *profileState) placement {
 		rackOf:  s.topology.knownRack,
 		shuffle: s.random.Shuffle,
 	}
-	// A profile with a label names no host (see profile.go).
+	// The requests of a profile with a node label contain no hosts (see profileState.requests).
 	if len(in.hostTasks) == 0 && p.NodeLabel == "" {
 		in.nodes = s.topology.usableHosts()
 		if len(s.excluded.active) > 0 {
@@ -219,8 +219,8 @@ func (s *state) placement(p *profileState) placement {
 	return in
 }
 
-// addAllocated makes executors for allocated containers. It prefers containers on requested
-// hosts, then containers in requested racks. It releases containers on excluded or
+// addAllocated creates executors for allocated containers. It first uses containers on requested
+// hosts, and then containers in requested racks. It releases containers on excluded or
 // decommissioning nodes, and containers for which no executor is missing.
 func (s *state) addAllocated(containers []yarn.Container, now time.Time) []*executor {
 	if len(containers) == 0 {
@@ -280,7 +280,7 @@ func (s *state) addAllocated(containers []yarn.Container, now time.Time) []*exec
 	return taken
 }
 
-// responseApplied must be called after addAllocated, once for each answer to a heartbeat.
+// responseApplied must be called once for each answer to a heartbeat, after addAllocated.
 func (s *state) responseApplied() {
 	clear(s.unknownCompleted)
 	for _, p := range s.profiles {
@@ -288,7 +288,7 @@ func (s *state) responseApplied() {
 	}
 }
 
-// hostsWithoutRack returns the hosts that tasks prefer and whose racks were never looked up.
+// hostsWithoutRack returns the preferred hosts whose racks were never looked up.
 func (s *state) hostsWithoutRack() []string {
 	unknown := map[string]struct{}{}
 	for _, p := range s.profiles {
@@ -348,7 +348,8 @@ func (s *state) remove(e *executor) {
 	}
 }
 
-// resendAll queues everything for a ResourceManager that has restarted.
+// resendAll queues all requests, releases and exclusions again, because the ResourceManager has
+// restarted.
 func (s *state) resendAll() {
 	for _, p := range s.profiles {
 		p.asks.reset()
@@ -370,7 +371,7 @@ func (s *state) stop() {
 	}
 }
 
-// hasContainers reports whether the application has containers or asks for any.
+// hasContainers reports whether the application has or requests containers.
 func (s *state) hasContainers() bool {
 	for _, p := range s.profiles {
 		if p.asks.outstanding() > 0 {
@@ -380,5 +381,5 @@ func (s *state) hasContainers() bool {
 	return len(s.executors) > 0 || len(s.releasing) > 0
 }
 
-// running returns how many executors are registered and not decommissioning.
+// running returns the number of registered executors that are not decommissioning.
 func (s *state) running() int { return s.states[stateRegistered] }

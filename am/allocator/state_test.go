@@ -19,13 +19,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// Times in tests of the state.
+// begin is the time at which tests of the state begin, and later returns times after it.
 var (
 	begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	later = func(d time.Duration) time.Time { return begin.Add(d) }
 )
 
-// small returns a profile of 1 GB and one core.
+// small returns a profile of 1 GiB and one core.
 func small(id int) profile.Profile { return profile.Profile{ID: id, Memory: 1 << 30, Cores: 1} }
 
 // containerOn returns a container of profile 0.
@@ -36,13 +36,14 @@ func containerOn(host string, id int64) yarn.Container {
 	}
 }
 
-// request returns a driver's request for executors of profile 0.
+// request returns a request of the driver for executors of profile 0.
 func request(demand driver.Demand) driver.Request {
 	demand.Profile = small(0)
 	return driver.Request{Demands: []driver.Demand{demand}}
 }
 
-// stateOn returns a state with nodes, each in the rack of its first letter.
+// stateOn returns a state with nodes on the given hosts. The first letter of a host is its rack.
+// The driver wants the given number of executors.
 func stateOn(wanted int, hosts ...string) *state {
 	racks := map[string]string{}
 	for _, host := range hosts {
@@ -63,7 +64,7 @@ func stateOn(wanted int, hosts ...string) *state {
 
 func twoNodes(wanted int) *state { return stateOn(wanted, "a1", "b1") }
 
-// rowsOf returns the names and numbers of ResourceRequests.
+// rowsOf returns the names and numbers in ResourceRequests.
 func rowsOf(rows []yarn.ResourceRequest) []ask {
 	var short []ask
 	for _, row := range rows {
@@ -72,14 +73,14 @@ func rowsOf(rows []yarn.ResourceRequest) []ask {
 	return short
 }
 
-// give applies a heartbeat's answer with containers.
+// give applies an answer to a heartbeat with allocated containers. It returns the new executors.
 func (f *state) give(containers ...yarn.Container) []*executor {
 	taken := f.addAllocated(containers, begin)
 	f.responseApplied()
 	return taken
 }
 
-// settled returns the changed asks, and applies an empty answer.
+// settled returns the changed requests, and applies an empty answer.
 func (f *state) settled() []ask {
 	rows := f.changedAsks()
 	f.responseApplied()
@@ -194,8 +195,9 @@ func TestSurplusExecutorsAreReleasedBeforeTheyStart(t *testing.T) {
 	require.Len(t, f.takeReleases(begin), 1, "the driver kills running ones")
 }
 
-// TestReleasesEndWithoutConfirmation restarts the ResourceManager. It forgets containers
-// that were not started and those whose node is dead, and never confirms their releases.
+// TestReleasesEndWithoutConfirmation restarts the ResourceManager. The ResourceManager then does
+// not know containers that were not started or whose node is dead, and never confirms the release
+// of these containers.
 func TestReleasesEndWithoutConfirmation(t *testing.T) {
 	f := twoNodes(2)
 	f.settled()

@@ -7,43 +7,44 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// Status is what the status page shows of the allocator.
+// Status is the state of the allocator for the status page.
 type Status struct {
 	Counts     ExecutorCounts
 	Failures   []FailureCount // sorted by reason
 	Exclusions []Exclusion    // sorted by host
-	Notes      []string       // problems that users should know of
+	Notes      []string       // problems for users
 }
 
-// ExecutorCounts are numbers of executors.
+// ExecutorCounts are numbers of executors and their containers.
 type ExecutorCounts struct {
-	Requested       int `json:"requested"`       // the number that the driver wants
-	Pending         int `json:"pending"`         // containers asked for and not allocated
+	Requested       int `json:"requested"`       // executors that the driver wants
+	Pending         int `json:"pending"`         // requested containers that are not allocated
 	Allocated       int `json:"allocated"`       // containers of the application: the sum of Launching, Running and Ending
 	Launching       int `json:"launching"`       // executors with a container that have not registered with the driver
 	Running         int `json:"running"`         // executors that are registered with the driver
-	Decommissioning int `json:"decommissioning"` // how many of the running executors have containers that YARN will end
-	Ending          int `json:"ending"`          // containers that were released, which the ResourceManager has not confirmed
-	Failed          int `json:"failed"`          // failures that count towards executor.maxNumFailures
-	MaxFailures     int `json:"maxFailures"`     // executor.maxNumFailures
+	Decommissioning int `json:"decommissioning"` // running executors whose containers YARN will end
+	Ending          int `json:"ending"`          // released containers whose release the ResourceManager has not confirmed
+	Failed          int `json:"failed"`          // failures that executor.maxNumFailures limits
+	MaxFailures     int `json:"maxFailures"`     // value of executor.maxNumFailures
 }
 
-// FailureCount counts executors that ended for one reason.
+// FailureCount is the number of executors that ended for the same reason.
 type FailureCount struct {
-	Reason          string `json:"reason"` // "beyond its memory", "preempted", …
+	Reason          string `json:"reason"` // such as "beyond its memory" or "preempted"
 	Count           int    `json:"count"`
-	CountsAsFailure bool   `json:"counts"` // whether these ends count towards executor.maxNumFailures
-	Last            string `json:"last"`   // the message about the last of these ends
+	CountsAsFailure bool   `json:"counts"` // these ends count as failures for executor.maxNumFailures
+	Last            string `json:"last"`   // message about the latest of these ends
 }
 
 // Exclusion is a host on which no executor may run.
 type Exclusion struct {
 	Host   string     `json:"host"`
 	Reason string     `json:"reason"`
-	Until  *time.Time `json:"until,omitempty"` // nil if it does not expire
+	Until  *time.Time `json:"until,omitempty"` // end of the exclusion; nil if it does not expire
 }
 
-// status returns the current status. page.NewStatus sets Counts.Running to the driver's number.
+// status returns the current status. page.NewStatus later sets Counts.Running to the driver's
+// number.
 func (s *state) status() Status {
 	counts := ExecutorCounts{
 		Launching:       s.states[stateLaunching],
@@ -68,7 +69,7 @@ func (s *state) status() Status {
 	return Status{Counts: counts, Failures: s.failures.list(), Exclusions: s.excluded.list(), Notes: notes}
 }
 
-// publish makes Status return the current status.
+// publish makes the current status the result of Status, if the status has changed.
 func (a *Allocator) publish() {
 	if !a.state.changed {
 		return
@@ -83,7 +84,8 @@ func (a *Allocator) publish() {
 	a.published.Status = status
 }
 
-// Status returns the last published status. The caller must not change its slices.
+// Status returns the latest published status. The caller must not change its slices. Any goroutine
+// may call Status.
 func (a *Allocator) Status() Status {
 	a.published.Lock()
 	defer a.published.Unlock()

@@ -12,15 +12,15 @@ import (
 // defaultRack is YARN's rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
 const defaultRack = "/default-rack"
 
-// topology has the nodes and racks that are known from the submission, from node reports,
-// and from look-ups of racks. It knows which nodes accept containers, but not which nodes
+// topology contains the known nodes and racks. They come from the submission, from node reports,
+// and from look-ups of racks. topology contains which nodes accept containers, but not which nodes
 // are excluded.
 type topology struct {
 	racks       map[string]string                   // by host; "" if the look-up failed
-	nodes       map[string]map[int32]yarn.NodeState // states of NodeManagers by host and port; only those with a node report
-	capacities  map[string]nodeRequirement          // by host, its resources and labels, if known
+	nodes       map[string]map[int32]yarn.NodeState // states of NodeManagers with a node report, by host and port
+	capacities  map[string]nodeRequirement          // resources and labels of hosts, if they are known
 	hosts       map[string]struct{}                 // hosts with a NodeManager that accepts containers
-	sortedHosts []string                            // the keys of hosts, sorted; nil if they have changed
+	sortedHosts []string                            // keys of hosts, sorted; nil if hosts has changed
 }
 
 func newTopology(racks map[string]string) *topology {
@@ -39,7 +39,8 @@ func (t *topology) knownRack(host string) (string, bool) {
 	return rack, rack != ""
 }
 
-// hasRack reports whether the host's rack was reported or looked up, even without success.
+// hasRack reports whether the rack of the host was reported, or was looked up with or without
+// success.
 func (t *topology) hasRack(host string) bool {
 	_, ok := t.racks[host]
 	return ok
@@ -53,7 +54,7 @@ func (t *topology) addRacks(racks map[string]string) {
 	}
 }
 
-// report applies a node report, and reports whether it may change which hosts are best for
+// report applies a node report. It reports whether the report may change which hosts are best for
 // executors.
 func (t *topology) report(report yarn.NodeReport) (changed bool) {
 	host := report.ID.Host
@@ -98,22 +99,22 @@ func (t *topology) usable(host string) bool {
 	return ok
 }
 
-// serves reports whether a NodeManager of the host can run an executor with the given
-// requirement, as far as is known: a host whose resources are unknown can run any executor.
+// serves reports whether a NodeManager of the host can run an executor with the given requirement.
+// If the host's resources are unknown, serves assumes that they are sufficient.
 func (t *topology) serves(host string, n nodeRequirement) bool {
 	offer, known := t.capacities[host]
 	return t.usable(host) && (!known || n.size.Fits(offer.size) && n.label == offer.label)
 }
 
-// decommissioning reports whether the NodeManager is being decommissioned. Any other known
-// state may be outdated when a container is newly allocated on the node, because node
-// reports come later (RMNodeImpl and the scheduler have separate event queues).
+// decommissioning reports whether the node is being decommissioned. When a container is allocated,
+// other known states of its node may be outdated, because node reports arrive later than
+// allocations (RMNodeImpl and the scheduler have separate event queues).
 func (t *topology) decommissioning(node yarn.NodeID) bool {
 	return t.nodes[node.Host][node.Port] == yarn.NodeDecommissioning
 }
 
-// usableHosts returns the hosts that accept containers, sorted. The caller must not
-// change the slice.
+// usableHosts returns the hosts that accept containers, sorted. The caller must not change the
+// slice.
 func (t *topology) usableHosts() []string {
 	if t.sortedHosts == nil {
 		t.sortedHosts = slices.Sorted(maps.Keys(t.hosts))

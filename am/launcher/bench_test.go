@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// BenchmarkLaunch starts 10,000 executors on 2,000 nodes that answer at once.
+// BenchmarkLaunch starts up to 10,000 executors on up to 2,000 nodes, which answer at once.
 func BenchmarkLaunch(b *testing.B) {
 	for _, size := range []struct{ executors, nodes int }{{100, 20}, {1000, 200}, {10000, 2000}} {
 		b.Run(fmt.Sprint(size.executors), func(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkLaunch(b *testing.B) {
 	}
 }
 
-// instantNode starts every container at once.
+// instantNode is a NodeManager that starts all containers at once.
 type instantNode struct{ NodeManager }
 
 func (instantNode) StartContainers(_ context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {

@@ -27,26 +27,26 @@ func containerOn(host string, id int64) yarn.Container {
 	}
 }
 
-// nodes are the NodeManagers of a test. Each follows its script.
+// nodes are the fake NodeManagers of a test. The function start determines their answers.
 type nodes struct {
 	mu        sync.Mutex
 	start     func(ctx context.Context, node string, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
 	statuses  func(node string, ids []yarn.ContainerID) ([]yarn.ContainerStatus, map[yarn.ContainerID]error, error)
-	calls     []string // calls such as "start a1 [1 2]", in the order in which they began
-	connected []string // connections such as "a1 token": the node and its token
+	calls     []string // calls such as "start a1 [1 2]", in the order in which they started
+	connected []string // connections such as "a1 token", with the node and its token
 	open      map[string]int
 	ongoing   map[string]int
-	most      int // largest number of simultaneous calls
+	most      int // maximum number of simultaneous calls
 }
 
-// call is one connection to a NodeManager of a test.
+// call is one connection to a fake NodeManager.
 type call struct {
 	nodes  *nodes
 	node   string
 	closed atomic.Bool
 }
 
-// numbers returns the last part of each container's id, its number.
+// numbers returns the number of each container, which is the last part of its id.
 func numbers(ids []yarn.ContainerID) []int64 {
 	numbers := make([]int64, len(ids))
 	for i, id := range ids {
@@ -127,7 +127,7 @@ func (n *nodes) said() []string {
 	return slices.Clone(n.calls)
 }
 
-// launching is a launcher in a test, with the outcomes that it has reported.
+// launching is a launcher in a test, with the results that it has reported.
 type launching struct {
 	*Launcher
 	nodes   *nodes
@@ -146,7 +146,7 @@ func (l *launching) setToken(host, token string) {
 	l.SetTokens([]yarn.NMToken{{Node: yarn.NodeID{Host: host, Port: 1}, Token: security.Token{Identifier: []byte(token)}}})
 }
 
-// begin launches containers on a host whose token the launcher has.
+// begin launches containers on a host. It first sets the host's token.
 func (l *launching) begin(ctx context.Context, host string, ids ...int64) {
 	executors := make([]Executor, len(ids))
 	for i, id := range ids {
@@ -169,7 +169,7 @@ func (l *launching) outcomes() map[int64][]error {
 	return copied
 }
 
-// inBubble runs a test with a fake clock, and checks that the launcher leaves no goroutine.
+// inBubble runs a test with a fake clock, and checks that the launcher leaves no goroutines.
 func inBubble(t *testing.T, threads int, test func(t *testing.T, l *launching)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

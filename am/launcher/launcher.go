@@ -1,6 +1,6 @@
-// Package launcher starts executors in their containers on NodeManagers. A Launcher
-// has a queue for each node and makes one call at a time to a node, for everything
-// queued.
+// Package launcher starts executors in their containers on NodeManagers. A Launcher has a queue for
+// each node. It makes one call at a time to each node, for all queued executors that one call can
+// start.
 package launcher
 
 import (
@@ -20,26 +20,26 @@ import (
 )
 
 const (
-	// callTimeout is how long one call to a NodeManager may take.
+	// callTimeout limits the duration of one call to a NodeManager.
 	callTimeout = time.Minute
-	// launchTimeout is how long a launch is retried if its NodeManager cannot be reached, is
-	// starting, or refuses the token. A NodeManager that restarts takes less time. The
-	// launcher does not wait for the ResourceManager to notice a dead machine, because
-	// that takes ten minutes.
+	// launchTimeout limits the time of retries of a launch while the NodeManager does not answer,
+	// is starting, or refuses the token. A restart of a NodeManager takes less time. The launcher
+	// does not wait until the ResourceManager detects a dead node, because that takes ten minutes.
 	launchTimeout = 45 * time.Second
-	// minRetryDelay and maxRetryDelay bound the pause between two tries.
+	// minRetryDelay and maxRetryDelay are the minimum and the maximum delay before a retry.
 	minRetryDelay = 200 * time.Millisecond
 	maxRetryDelay = 5 * time.Second
-	// idleTimeout is how long an unused connection stays open. maxIdle is how many unused
-	// connections may be open, because thousands of connections would take much memory.
+	// idleTimeout is how long an unused connection stays open. maxIdle is the maximum number of
+	// unused open connections. It is limited because thousands of connections would use much
+	// memory.
 	idleTimeout = 30 * time.Second
 	maxIdle     = 128
-	// dialTimeout is how long opening a connection may take. Meanwhile, a worker is busy.
+	// dialTimeout limits the time to open a connection, in which a worker waits.
 	dialTimeout = 5 * time.Second
 )
 
-// NodeManager has the launcher's calls to a NodeManager; *yarn.NodeClient implements
-// it. The methods do not retry.
+// NodeManager contains the launcher's calls to a NodeManager. *yarn.NodeClient implements it. The
+// methods must not retry, because the launcher does.
 type NodeManager interface {
 	StartContainers(ctx context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
 	StopContainers(ctx context.Context, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
@@ -48,7 +48,7 @@ type NodeManager interface {
 	Close() error
 }
 
-// Connect makes a NodeManager's client, which leaves retries to the launcher.
+// Connect returns a client of a NodeManager. The client does not retry calls.
 func Connect(node yarn.NodeID, token security.Token, logger *slog.Logger) NodeManager {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, Logger: logger, RetryFor: -1, Dial: dialer.DialContext})
@@ -59,36 +59,35 @@ type Executor struct {
 	ID        string
 	Container yarn.Container
 	Profile   profile.Profile
-	// NoAuxService is set after the node has refused a launch context, because it lacks an
-	// auxiliary service for which the context has data. The next context must have no such
-	// data, unless the service is required.
+	// NoAuxService is set if the node has refused a launch context because the node does not have
+	// an auxiliary service for which the context contains data. The next context must not contain
+	// such data, unless shuffle.service is required.
 	NoAuxService bool
 }
 
-// Launcher starts containers on several nodes at once. A pool of worker goroutines
-// serves the nodes that have work. A node that waits for a retry or a token occupies
-// no worker.
+// Launcher starts containers on several nodes at the same time. A pool of worker goroutines makes
+// the calls. A node that waits for a retry or for a token occupies no worker.
 type Launcher struct {
 	connect func(node yarn.NodeID, token security.Token) NodeManager
 	context func(Executor) yarn.ContainerLaunchContext
-	threads int // the most workers
+	threads int // maximum number of workers
 	logger  *slog.Logger
 
 	mu      sync.Mutex
 	closed  bool
-	tokens  map[yarn.NodeID]nodeToken // each node's newest NMToken
+	tokens  map[yarn.NodeID]nodeToken // newest NMToken of each node
 	nodes   map[yarn.NodeID]*nodeQueue
-	ready   []*nodeQueue // nodes with work that wait for a worker, in order
-	idle    list.List    // of *nodeQueue: nodes with a connection and no work, the longest unused first
-	sweep   *time.Timer  // closes idle connections; nil if there are none
-	workers int          // the number of running workers
+	ready   []*nodeQueue // nodes with work that wait for a worker, in the order of arrival
+	idle    list.List    // *nodeQueue elements: nodes with a connection and without work, the longest unused first
+	sweep   *time.Timer  // timer that closes idle connections; nil if there are none
+	workers int          // number of running workers
 	calls   sync.WaitGroup
 }
 
-// nodeToken is a node's newest NMToken.
+// nodeToken is the newest NMToken of a node.
 type nodeToken struct {
 	token  security.Token
-	serial int // 1 for the node's first token, 2 for the next, and so on
+	serial int // 1 for the first token of the node, 2 for the second, and so on
 }
 
 func New(threads int, connect func(yarn.NodeID, security.Token) NodeManager,
@@ -103,7 +102,8 @@ func New(threads int, connect func(yarn.NodeID, security.Token) NodeManager,
 	}
 }
 
-// SetTokens sets the newest NMTokens, and retries on nodes that refused the last token.
+// SetTokens sets the newest NMTokens. It retries launches on nodes that refused their previous
+// token.
 func (l *Launcher) SetTokens(tokens []yarn.NMToken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,9 +124,9 @@ func (l *Launcher) SetTokens(tokens []yarn.NMToken) {
 	}
 }
 
-// Launch starts executors. It returns at once. Later, the launcher calls report for each
-// executor: with nil when the executor is started, or with an error. It does not call
-// report after ctx has ended, or for an executor that Stop has stopped.
+// Launch queues executors to be started, and returns at once. Later, the launcher calls report for
+// each executor, with nil if the executor was started, or with an error. It does not call report
+// after ctx has ended, and not for executors that Stop has stopped.
 func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func(id yarn.ContainerID, err error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,10 +137,9 @@ func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func
 	}
 }
 
-// Stop stops released containers. It removes containers that were not started yet from the
-// queue, and stops all others by one call to the NodeManager. That call is not retried,
-// because the ResourceManager also makes the node stop released containers, within two
-// heartbeats.
+// Stop stops released containers. It removes containers that were not started yet from the queue,
+// and stops all others by one call to the NodeManager. It does not retry that call, because the
+// ResourceManager also makes the node stop released containers within two heartbeats.
 func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.ContainerID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,10 +162,10 @@ func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.C
 	l.schedule(node)
 }
 
-// ErrNodeLost is the error of launches on a node that the ResourceManager has lost.
+// ErrNodeLost is the error of a launch on a node that the ResourceManager considers lost.
 var ErrNodeLost = errors.New("the ResourceManager has lost the node")
 
-// NodeLost reports ErrNodeLost for a node's queued executors, drops its queued stops, and
+// NodeLost reports ErrNodeLost for the executors in a node's queue, discards its queued stops, and
 // cancels the current call to the node.
 func (l *Launcher) NodeLost(id yarn.NodeID) {
 	l.mu.Lock()
@@ -192,8 +191,8 @@ func (l *Launcher) NodeLost(id yarn.NodeID) {
 	}
 }
 
-// Close drops the executors not started yet, cancels the current calls, closes the
-// connections and waits for the launcher's goroutines.
+// Close discards the executors that are not started yet, cancels the current calls, closes the
+// connections and waits until the launcher's goroutines have ended.
 func (l *Launcher) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -223,7 +222,7 @@ func (l *Launcher) Close() error {
 	return errors.Join(problems...)
 }
 
-// node returns the queue of a node, which it makes if necessary.
+// node returns the queue of a node. It creates the queue if there is none.
 func (l *Launcher) node(id yarn.NodeID) *nodeQueue {
 	node, ok := l.nodes[id]
 	if !ok {
@@ -233,8 +232,8 @@ func (l *Launcher) node(id yarn.NodeID) *nodeQueue {
 	return node
 }
 
-// schedule queues a node with work for a worker, and starts a worker if fewer than
-// l.threads run.
+// schedule appends a node that has work to l.ready. If fewer than l.threads workers are running, it
+// starts a worker.
 func (l *Launcher) schedule(node *nodeQueue) {
 	if l.closed || node.busy || node.queued || node.timer != nil || !node.hasWork() {
 		return
@@ -248,7 +247,7 @@ func (l *Launcher) schedule(node *nodeQueue) {
 	}
 }
 
-// work is a worker: it serves nodes until none has work.
+// work is the function of a worker goroutine. It serves nodes until no node has work.
 func (l *Launcher) work() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,7 +268,8 @@ func (l *Launcher) work() {
 	l.workers--
 }
 
-// markIdle marks a node without work as idle, or forgets it if it has no connection.
+// markIdle marks a node without work as idle. If the node has no connection, markIdle removes its
+// queue.
 func (l *Launcher) markIdle(node *nodeQueue) {
 	switch {
 	case node.busy || node.queued || node.hasWork() || l.closed:
@@ -295,7 +295,7 @@ func (l *Launcher) removeIdle(node *nodeQueue) {
 	}
 }
 
-// closeIdle closes the connection of an idle node and forgets it.
+// closeIdle closes the connection of an idle node and removes its queue.
 func (l *Launcher) closeIdle(element *list.Element) {
 	node := l.idle.Remove(element).(*nodeQueue)
 	node.idle = nil
@@ -303,7 +303,7 @@ func (l *Launcher) closeIdle(element *list.Element) {
 	delete(l.nodes, node.id)
 }
 
-// sweepIdle closes the connections that have been unused for idleTimeout.
+// sweepIdle closes the connections that were not used for idleTimeout.
 func (l *Launcher) sweepIdle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -320,7 +320,7 @@ func (l *Launcher) sweepIdle() {
 	}
 }
 
-// disconnect closes a node's connection in the background.
+// disconnect closes the connection to a node in the background.
 func (l *Launcher) disconnect(node *nodeQueue) {
 	manager := node.connection
 	node.connection = nil
@@ -334,8 +334,8 @@ func (l *Launcher) disconnect(node *nodeQueue) {
 	})
 }
 
-// connection returns the connection to a NodeManager, which it makes if necessary.
-// It fails without a token.
+// connection returns the connection to a NodeManager. It opens a connection if there is none. It
+// fails if the launcher has no token for the node.
 func (l *Launcher) connection(node *nodeQueue) (NodeManager, error) {
 	if node.connection == nil {
 		token, ok := l.tokens[node.id]

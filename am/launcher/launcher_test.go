@@ -77,7 +77,7 @@ func TestEachContainerHasItsOwnOutcome(t *testing.T) {
 
 func TestANodeWithoutAnAuxiliaryServiceGetsNoDataForIt(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, l *launching) {
-		var without []bool // NoAuxService of each launch context for node a
+		var without []bool // value of NoAuxService for each launch context for node a
 		l.context = func(executor Executor) yarn.ContainerLaunchContext {
 			if executor.Container.Node == host("a") {
 				without = append(without, executor.NoAuxService)
@@ -215,8 +215,9 @@ func TestARefusedTokenWaitsForANewerOne(t *testing.T) {
 	})
 }
 
-// TestOneInvalidContainerTokenFailsNoOther fails a call for several containers because the
-// token of one is invalid. The containers before that one in the call are started.
+// TestOneInvalidContainerTokenFailsNoOther starts several containers in one call, which fails
+// because the token of one container is invalid. The NodeManager has started the containers before
+// this one.
 func TestOneInvalidContainerTokenFailsNoOther(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, l *launching) {
 		started := map[int64]bool{}
@@ -262,7 +263,7 @@ func TestAfterALostAnswerTheNodeIsAsked(t *testing.T) {
 	tests := []struct {
 		name   string
 		status func(id yarn.ContainerID) ([]yarn.ContainerStatus, map[yarn.ContainerID]error, error)
-		again  error // error of the second start
+		again  error // error of the second start of the container
 		calls  []string
 		want   string
 	}{

@@ -14,44 +14,44 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// nodeQueue is the work for one node, guarded by the launcher's mutex.
+// nodeQueue is the queue of work for one node. Launcher.mu guards it.
 type nodeQueue struct {
 	id      yarn.NodeID
-	starts  []*executorStart // to be started, in order
+	starts  []*executorStart // executors to start, in order
 	stops   []containerStop
-	current []*executorStart        // executors in the current call
-	cancel  context.CancelCauseFunc // of the current call
+	current []*executorStart        // executors of the current call
+	cancel  context.CancelCauseFunc // cancels the current call
 
 	busy         bool        // a worker serves the node
-	queued       bool        // the node is in Launcher.ready
-	timer        *time.Timer // until it fires, no call to the node is made; nil for none
-	failures     int         // failed calls in a row; determines the next delay
+	queued       bool        // Launcher.ready contains the node
+	timer        *time.Timer // no call to the node is made until the timer fires; nil for none
+	failures     int         // number of consecutive failed calls, which determines the next delay
 	refused      bool        // the NodeManager has refused the newest token
-	refusal      error       // the error with which it refused the token
-	noAuxService bool        // the node lacks an auxiliary service for which contexts have data
+	refusal      error       // error with which the NodeManager refused the newest token
+	noAuxService bool        // the node does not have an auxiliary service for which launch contexts contain data
 
-	connection NodeManager   // nil for no connection
-	serial     int           // serial number of the token with which the connection was made
-	idle       *list.Element // in Launcher.idle; nil if the node is not idle
+	connection NodeManager   // connection to the NodeManager; nil for none
+	serial     int           // serial number of the token of the connection
+	idle       *list.Element // element of Launcher.idle; nil if the node is not idle
 	idleSince  time.Time
 }
 
-// executorStart is an executor to start.
+// executorStart is the start of an executor.
 type executorStart struct {
 	executor    Executor
 	ctx         context.Context
 	report      func(id yarn.ContainerID, err error)
-	since       time.Time       // time of the first try; zero before
-	failure     error           // the error of the last try
+	since       time.Time       // time of the first attempt; zero before
+	failure     error           // error of the last attempt; nil for none
 	tried       bool            // an earlier call may have started the executor
-	askFirst    bool            // before the next try, ask the NodeManager whether it was started
-	mustBeAlone bool            // the executor must be the only one in its call
-	stopped     context.Context // the context of a Stop during the current call; nil for none
+	askFirst    bool            // before the next attempt, ask the NodeManager whether it has started the executor
+	mustBeAlone bool            // the call that starts the executor must not start others
+	stopped     context.Context // context of a Stop during the current call; nil for none
 }
 
 func (i *executorStart) id() yarn.ContainerID { return i.executor.Container.ID }
 
-// containerStop is a container to stop.
+// containerStop is the stop of a container.
 type containerStop struct {
 	id  yarn.ContainerID
 	ctx context.Context
@@ -66,9 +66,8 @@ func (n *nodeQueue) stopTimer() {
 	}
 }
 
-// step makes the next call to a NodeManager: it stops containers, asks which
-// containers an earlier call has started, or starts containers. It unlocks the mutex
-// during the call.
+// step makes the next call to a NodeManager. The call stops containers, asks which containers an
+// earlier call has started, or starts containers. step unlocks the mutex during the call.
 func (l *Launcher) step(node *nodeQueue) {
 	l.expire(node)
 	if !node.hasWork() {
@@ -76,7 +75,7 @@ func (l *Launcher) step(node *nodeQueue) {
 	}
 	now := time.Now()
 	if node.refused {
-		node.stops = nil // stops are not tried again
+		node.stops = nil // stops are not retried
 		for _, item := range node.starts {
 			if item.since.IsZero() { // the executor was queued after the refusal
 				item.since, item.failure = now, node.refusal
@@ -111,9 +110,9 @@ func (l *Launcher) step(node *nodeQueue) {
 	}
 }
 
-// take removes the executors of the next call from the queue: the first executor and all
-// others with the same context and the same askFirst. An executor that must be alone is not
-// combined with others.
+// take removes from the queue the executors for the next call, and returns them: the first
+// executor, and all others with the same ctx and askFirst. It does not combine executors that have
+// mustBeAlone with others.
 func (n *nodeQueue) take() []*executorStart {
 	first := n.starts[0]
 	other := func(item *executorStart) bool {
@@ -136,8 +135,9 @@ func (n *nodeQueue) take() []*executorStart {
 	return batch
 }
 
-// expire gives up starts of executors. It drops those whose context has ended. It reports as
-// failed those that have failed and were tried for launchTimeout.
+// expire removes executors from the queue. It discards executors whose context has ended. It
+// reports executors as failed that have failed and for which launchTimeout has passed since the
+// first attempt.
 func (l *Launcher) expire(node *nodeQueue) {
 	var expired []*executorStart
 	node.starts = slices.DeleteFunc(node.starts, func(item *executorStart) bool {
@@ -157,7 +157,7 @@ func (l *Launcher) expire(node *nodeQueue) {
 	}
 }
 
-// untilExpiry returns the time until expire gives up the first executor.
+// untilExpiry returns the time until expire reports the first executor as failed.
 func (n *nodeQueue) untilExpiry(now time.Time) time.Duration {
 	wait := launchTimeout
 	for _, item := range n.starts {
@@ -166,7 +166,7 @@ func (n *nodeQueue) untilExpiry(now time.Time) time.Duration {
 	return max(wait, 0)
 }
 
-// pause prevents calls to a node until wait has passed.
+// pause prevents calls to a node until the given time has passed.
 func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	if l.closed {
 		return
@@ -183,8 +183,8 @@ func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	node.timer = timer
 }
 
-// call runs do, which makes one call for a batch. The mutex is unlocked meanwhile. The
-// context of do ends after callTimeout at the latest.
+// call unlocks the mutex, and runs the function do, which makes one call for the executors in
+// batch. The context of do ends after callTimeout at the latest.
 func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*executorStart, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -201,7 +201,7 @@ func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*execut
 	return err
 }
 
-// start starts the containers of a batch in one call, and reports the outcomes.
+// start starts the containers of batch in one call, and reports the results.
 func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*executorStart) {
 	var started []yarn.ContainerID
 	var failed map[yarn.ContainerID]error
@@ -243,8 +243,9 @@ func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*executor
 	})
 }
 
-// requeueWithoutAuxService returns the executors of batch that the node did not refuse for
-// lack of an auxiliary service, and queues the others again. failed has the node's refusals.
+// requeueWithoutAuxService is called after the node has refused some executors of batch because it
+// does not have an auxiliary service. It queues these executors again, for launch contexts without
+// data for the service, and returns the other executors. failed contains the node's refusals.
 func (l *Launcher) requeueWithoutAuxService(node *nodeQueue, batch []*executorStart, failed map[yarn.ContainerID]error) (others []*executorStart) {
 	var again []*executorStart
 	for _, item := range batch {
@@ -261,16 +262,16 @@ func (l *Launcher) requeueWithoutAuxService(node *nodeQueue, batch []*executorSt
 	return others
 }
 
-// startedBefore reports whether a NodeManager refused to start a container because
-// it runs already. Hadoop 3's ContainerManagerImpl says so only in the exception's
-// text.
+// startedBefore reports whether a NodeManager has refused to start a container because the
+// container is already running. In Hadoop 3, only the text of the exception contains this reason
+// (ContainerManagerImpl).
 func startedBefore(reason error) bool {
 	text := reason.Error()
 	return strings.Contains(text, "already is running on this node") || strings.Contains(text, "Attempt to relaunch the same")
 }
 
-// ask asks the NodeManager which executors of batch an earlier call, which got no answer,
-// has started. It reports these as started, and queues the others again.
+// ask asks the NodeManager which executors of batch an earlier call has started. That call got no
+// answer. ask reports these executors as started, and queues the other executors again.
 func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*executorStart) {
 	ids := make([]yarn.ContainerID, len(batch))
 	for i, item := range batch {
@@ -293,8 +294,7 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*executorSt
 	}
 	var running, notStarted []*executorStart
 	for _, item := range batch {
-		// A recently stopped container counts as started, because the ResourceManager reports
-		// its end.
+		// A recently stopped container counts as started. The ResourceManager reports its end.
 		reason := failed[item.id()]
 		if known[item.id()] || reason != nil && strings.Contains(reason.Error(), "was recently stopped") {
 			running = append(running, item)
@@ -308,10 +308,11 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*executorSt
 	l.finishStarts(node, running, func(*executorStart) error { return nil })
 }
 
-// failed decides whether and when the executors of a failed call are tried again.
+// failed handles the failure err of a call. It queues the executors of batch for a retry, or
+// reports them as failed.
 func (l *Launcher) failed(node *nodeQueue, batch []*executorStart, err error) {
 	if l.closed || batch[0].ctx.Err() != nil {
-		return // the launches were cancelled
+		return // the launches were cancelled, so there is nothing to report
 	}
 	var lost *ipc.ConnectionError
 	switch {
@@ -324,13 +325,13 @@ func (l *Launcher) failed(node *nodeQueue, batch []*executorStart, err error) {
 			l.finishStarts(node, batch, func(*executorStart) error { return fmt.Errorf("%w: %w", ErrContainerToken, err) })
 			return
 		}
-		// A container's invalid token fails the whole call, though other containers may
-		// have been started (ContainerManagerImpl.startContainers).
+		// The invalid token of one container fails the whole call. The NodeManager may have started
+		// other containers before (ContainerManagerImpl.startContainers).
 		for _, item := range batch {
 			item.mustBeAlone, item.tried = true, true
 		}
 	case errors.Is(err, yarn.ErrInvalidToken):
-		// The next connection uses the newest token.
+		// Disconnect, because only a new connection uses the newest token.
 		l.disconnect(node)
 		node.refused, node.refusal = l.tokens[node.id].serial <= node.serial, err
 	case errors.As(err, &lost) && !lost.Sent, errors.Is(err, yarn.ErrNodeNotReady), errors.Is(err, ipc.RetriableException):
@@ -351,18 +352,19 @@ func (l *Launcher) failed(node *nodeQueue, batch []*executorStart, err error) {
 	l.requeue(node, batch)
 }
 
-// ErrContainerToken is the error of a launch if the NodeManager refused the container's
-// token. That is neither the executor's nor the node's fault.
+// ErrContainerToken is the error of a launch if the NodeManager has refused the container's token.
+// Such a launch counts as a failure neither of the executor nor of the node.
 var ErrContainerToken = errors.New("the node refuses the container's token")
 
-// isConnectionRefusal reports whether the NodeManager's exception refuses the
-// connection, for example for its NMToken.
+// isConnectionRefusal reports whether err is an exception by which the NodeManager has refused the
+// connection, for example because of its NMToken.
 func isConnectionRefusal(err error) bool {
 	var remote *ipc.RemoteError
 	return errors.As(err, &remote) && remote.Fatal
 }
 
-// backOff delays the next call to a node, longer with each failed call.
+// backOff delays the next call to a node. Each further failed call lengthens the delay, up to
+// maxRetryDelay.
 func (l *Launcher) backOff(node *nodeQueue) {
 	delay := maxRetryDelay
 	if node.failures < 10 {
@@ -373,8 +375,8 @@ func (l *Launcher) backOff(node *nodeQueue) {
 	l.pause(node, delay)
 }
 
-// requeue puts executors back to the front of the queue. It drops executors that Stop has
-// stopped during the call, and stops them on the node if they may have been started.
+// requeue puts executors back to the front of the queue. It discards executors that Stop has
+// stopped during the call. If such an executor may have been started, requeue stops it on the node.
 func (l *Launcher) requeue(node *nodeQueue, items []*executorStart) {
 	var kept []*executorStart
 	for _, item := range items {
@@ -388,9 +390,9 @@ func (l *Launcher) requeue(node *nodeQueue, items []*executorStart) {
 	node.starts = append(kept, node.starts...)
 }
 
-// finishStarts reports the outcomes of executors; nil means started. Executors that Stop has
-// stopped during the call are not reported. If they were started, they are stopped on the
-// node.
+// finishStarts reports the results of executors; nil means started. It does not report executors
+// that Stop has stopped during the call. If such an executor was started, finishStarts stops it on
+// the node.
 func (l *Launcher) finishStarts(node *nodeQueue, items []*executorStart, outcome func(*executorStart) error) {
 	var wanted []*executorStart
 	for _, item := range items {
@@ -411,7 +413,8 @@ func (l *Launcher) report(items []*executorStart, outcome func(*executorStart) e
 	}
 }
 
-// stopContainers stops one context's queued containers in one call, which is not retried.
+// stopContainers stops, in one call, the queued containers whose stops have the same context. It
+// does not retry the call.
 func (l *Launcher) stopContainers(node *nodeQueue, manager NodeManager) {
 	ctx := node.stops[0].ctx
 	var ids []yarn.ContainerID

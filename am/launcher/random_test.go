@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// TestEachExecutorHasOneOutcomeWithRandomAnswers lets nodes answer at random. Each executor
-// must be reported exactly once; one that was stopped, at most once.
+// TestEachExecutorHasOneOutcomeWithRandomAnswers uses nodes that answer at random. The launcher
+// must report each executor exactly once, or at most once if the executor was stopped.
 func TestEachExecutorHasOneOutcomeWithRandomAnswers(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		script := rapid.SliceOfN(rapid.IntRange(0, 6), 0, 40).Draw(rt, "script")
@@ -120,7 +120,7 @@ func TestEachExecutorHasOneOutcomeWithRandomAnswers(t *testing.T) {
 			}
 		})
 		if len(problems) > 0 {
-			rt.Fatal(strings.Join(problems, "; ")) // outside the bubble, so that rapid finds the smallest failing case
+			rt.Fatal(strings.Join(problems, "; ")) // fail outside of the synctest bubble, so that rapid finds the smallest failing case
 		}
 	})
 }

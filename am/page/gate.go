@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// lookupInterval is the shortest time between two look-ups of the web proxies' addresses.
+	// lookupInterval is the minimum time between two look-ups of the web proxies' addresses.
 	lookupInterval = 10 * time.Second
-	// lookupTimeout is how long one of these look-ups may take.
+	// lookupTimeout limits the duration of such a look-up.
 	lookupTimeout = 5 * time.Second
 )
 
-// gate passes on requests from YARN's web proxy, which authenticates users, and redirects
-// all other requests to the proxy, as Hadoop's AmIpFilter does. If the page is served by
-// HTTPS, the gate recognizes the proxy by its certificate, else by its address.
+// gate accepts requests from YARN's web proxy, which authenticates users, and redirects all other
+// requests to the proxy, as Hadoop's AmIpFilter does. If the page is served by HTTPS, gate
+// identifies the proxy by its certificate, and otherwise by its address.
 type gate struct {
-	hosts  []string   // hosts of the proxies: one host, or one for each ResourceManager
+	hosts  []string   // hosts of the web proxies: one host, or the host of each ResourceManager
 	bases  []string   // scheme://host:port of each proxy
-	pages  []string   // the URL of the application's page at each proxy
-	active func() int // returns the index of the proxy that knows the application
-	// apart is set if the proxy is not part of the ResourceManager. The proxy then has no
+	pages  []string   // URL of the application's page at each proxy
+	active func() int // returns the index of the proxy that serves the application
+	// apart is set if the proxy runs outside of the ResourceManager. Such a proxy has no
 	// certificate, and does not accept the certificate of the page.
 	apart        bool
 	certificates *certificates // nil if the page is served by HTTP
@@ -40,13 +40,13 @@ type gate struct {
 	warned       sync.Once
 
 	mu        sync.Mutex
-	addresses map[string][]netip.Addr // by host, as of the last successful look-up
+	addresses map[string][]netip.Addr // addresses by host, from the last successful look-up
 	lookedUp  time.Time
 }
 
-// newGate finds the web proxies as WebAppUtils.getProxyHostsAndPortsForAmFilter
-// does: yarn.web-proxy.address or, if that is not set, the ResourceManagers.
-// activeRM returns the index of the active ResourceManager.
+// newGate determines the web proxies as WebAppUtils.getProxyHostsAndPortsForAmFilter does:
+// yarn.web-proxy.address or, if that is not set, the ResourceManagers. activeRM returns the index
+// of the active ResourceManager.
 func newGate(hadoop *conf.Config, application string, activeRM func() int, logger *slog.Logger) (*gate, error) {
 	g := &gate{
 		active: activeRM, logger: logger, addresses: map[string][]netip.Addr{},
@@ -76,15 +76,15 @@ func newGate(hadoop *conf.Config, application string, activeRM func() int, logge
 		}
 		g.hosts = append(g.hosts, base.Hostname())
 		g.bases = append(g.bases, origin(base))
-		// If this gate does not recognize the proxy's address and redirects the proxy
-		// itself, "redirect" in the path lets the proxy notice
-		// (WebAppProxyServlet.handleRedirect).
+		// If the gate does not recognize the proxy's address, it redirects the proxy itself. By
+		// "redirect" in the path, the proxy detects this loop (WebAppProxyServlet.handleRedirect).
 		g.pages = append(g.pages, base.Scheme+"://"+base.Host+"/proxy/redirect/"+application)
 	}
 	return g, nil
 }
 
-// origin returns the origin of a URL as browsers write it: without the scheme's own port.
+// origin returns the origin of a URL as browsers write it: without the port if it is the default
+// port of the scheme.
 func origin(u *url.URL) string {
 	host := u.Host
 	if port := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() == port {
@@ -93,11 +93,11 @@ func origin(u *url.URL) string {
 	return strings.ToLower(u.Scheme + "://" + host)
 }
 
-// origins returns the origins of the application's pages, as users see them.
+// origins returns the origins of the URLs by which users open the application's pages.
 func (g *gate) origins() []string { return g.bases }
 
-// before returns a handler that passes the proxies' requests to next, and redirects all
-// other requests to the active proxy.
+// before returns a handler that passes requests of the proxies to next. It redirects all other
+// requests to the active proxy.
 func (g *gate) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.isFromProxy(r) {
@@ -136,8 +136,8 @@ func (g *gate) admits(ctx context.Context, from netip.Addr) bool {
 			if address == from {
 				return true
 			}
-			// A proxy at a loopback or unspecified address may send from any address of this
-			// machine (WebAppUtils.getResolvedAddress).
+			// The requests of a proxy with a loopback or unspecified address may come from any
+			// address of this machine (WebAppUtils.getResolvedAddress).
 			if (address.IsLoopback() || address.IsUnspecified()) && isOfThisMachine(from) {
 				return true
 			}
@@ -146,8 +146,8 @@ func (g *gate) admits(ctx context.Context, from netip.Addr) bool {
 	return false
 }
 
-// resolve looks up the addresses of the proxies' hosts. If the look-up of a host fails, it
-// keeps the host's addresses of the last successful look-up.
+// resolve looks up the addresses of the proxies' hosts. If the look-up of a host fails, the
+// addresses of its last successful look-up remain.
 func (g *gate) resolve(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
@@ -168,7 +168,7 @@ func isOfThisMachine(address netip.Addr) bool {
 	if address.IsLoopback() {
 		return true
 	}
-	own, _ := net.InterfaceAddrs() // after an error, address counts as another machine's
+	own, _ := net.InterfaceAddrs() // after an error, no address counts as this machine's
 	for _, local := range own {
 		if network, ok := local.(*net.IPNet); ok {
 			if ip, ok := netip.AddrFromSlice(network.IP); ok && ip.Unmap() == address {

@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 )
 
-// names resolves host names from a table, and counts the look-ups.
+// names resolves host names by a table, and counts the look-ups.
 type names struct {
 	addresses map[string]string
 	lookups   int
@@ -39,7 +39,7 @@ func newTestGate(t *testing.T, hadoop map[string]string, active int, known *name
 	return g
 }
 
-// askFrom requests a page from an address, and returns the redirect's URL, "" for none.
+// askFrom requests a page from the given address, and returns the URL of the redirect; "" for none.
 func askFrom(t *testing.T, g *gate, address string) string {
 	t.Helper()
 	request := httptest.NewRequest(http.MethodGet, "/api/status?a=b", nil)
@@ -62,7 +62,7 @@ func TestOnlyTheWebProxyReachesThePage(t *testing.T) {
 		hadoop   map[string]string
 		active   int
 		admitted []string
-		to       string // target of the redirect
+		to       string // expected target of the redirect
 	}{
 		"one ResourceManager": {map[string]string{"yarn.resourcemanager.hostname": "rm-a"}, 0,
 			[]string{"10.0.0.1:1", "[::ffff:10.0.0.1]:2"}, "http://rm-a:8088"},

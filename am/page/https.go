@@ -12,29 +12,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// Names of the secrets that the ResourceManager gives ApplicationMasters (AMSecretKeys)
-// unless yarn.resourcemanager.application-https.policy is NONE. NodeManagers write them to
-// files, which KEYSTORE_FILE_LOCATION and TRUSTSTORE_FILE_LOCATION name, for programs that
-// cannot read credentials.
+// Names of the secrets that the ResourceManager adds to the credentials of ApplicationMasters
+// (AMSecretKeys), if yarn.resourcemanager.application-https.policy is not NONE. For programs that
+// cannot read credentials, NodeManagers also write the secrets to files, which
+// KEYSTORE_FILE_LOCATION and TRUSTSTORE_FILE_LOCATION name.
 const (
 	keystoreSecret   = "yarn.application.am.keystore"
 	truststoreSecret = "yarn.application.am.truststore"
 	passwordSuffix   = ".password"
 )
 
-// certificates are the certificates by which the web proxy and the application's page
-// recognize each other (ProxyCA).
+// certificates are the certificates by which the web proxy and the application's page authenticate
+// each other (ProxyCA).
 type certificates struct {
-	// page is the page's certificate, with its key. Its name is the application's id. It is
-	// expired from the start, which the proxy ignores.
+	// page is the certificate of the page, with its key. Its name is the application's id. The
+	// certificate is already expired when it is issued; the proxy ignores this.
 	page tls.Certificate
-	// proxy has the certificate that the proxy shows. This is the certificate of the
-	// authority that issues the pages' certificates. Only the ResourceManager has its key.
+	// proxy is the certificate that the proxy presents: the certificate of the authority that
+	// issues the pages' certificates. Only the ResourceManager has its key.
 	proxy []*x509.Certificate
 }
 
-// certificatesFrom returns the certificates in an ApplicationMaster's credentials, nil if
-// there are none.
+// certificatesFrom returns the certificates in the credentials of an ApplicationMaster; nil if they
+// contain none.
 func certificatesFrom(credentials *security.Credentials) (*certificates, error) {
 	if credentials == nil {
 		return nil, nil
@@ -57,14 +57,14 @@ func certificatesFrom(credentials *security.Credentials) (*certificates, error) 
 	return &certificates{page: own, proxy: proxy}, nil
 }
 
-// listener returns a listener that accepts connections by TLS from inner, and asks clients
-// for a certificate.
+// listener returns a listener that accepts TLS connections from inner, and requests client
+// certificates.
 func (c *certificates) listener(inner net.Listener) net.Listener {
 	return tls.NewListener(inner, &tls.Config{Certificates: []tls.Certificate{c.page}, ClientAuth: tls.RequestClientCert})
 }
 
-// areOf reports whether the proxy has sent a request. A client that shows a certificate
-// issued by the same authority, such as another application's page, is not the proxy.
+// areOf reports whether the proxy has sent the request. A client with another certificate of the
+// same authority, such as the page of another application, is not the proxy.
 func (c *certificates) areOf(r *http.Request) bool {
 	return r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && slices.ContainsFunc(c.proxy, r.TLS.PeerCertificates[0].Equal)
 }

@@ -28,7 +28,7 @@ func readStore(t *testing.T, name string) []byte {
 	return content
 }
 
-// withCertificates returns the credentials of an ApplicationMaster under the policy STRICT.
+// withCertificates returns credentials that an ApplicationMaster receives if the policy is STRICT.
 func withCertificates(t *testing.T) *security.Credentials {
 	c := &security.Credentials{}
 	c.SetSecret("yarn.application.am.keystore", readStore(t, "application.jks"))
@@ -38,7 +38,7 @@ func withCertificates(t *testing.T) *security.Credentials {
 	return c
 }
 
-// servePage serves a page, and returns its URL and the log.
+// servePage serves a page, and returns its URL and its log.
 func servePage(t *testing.T, credentials *security.Credentials, hadoop map[string]string) (url string, log *bytes.Buffer) {
 	t.Helper()
 	settings, err := config.FromMap(nil)
@@ -61,7 +61,7 @@ func TestThePageKnowsTheProxyByItsCertificate(t *testing.T) {
 		return pair
 	}
 	application, proxy := decode("application.jks", "sesame"), decode("proxy.jks", "millet")
-	for _, manager := range []string{"127.0.0.1", "192.0.2.1"} { // the address from which requests come, and another address
+	for _, manager := range []string{"127.0.0.1", "192.0.2.1"} { // the address from which the test's requests come, and another address
 		url, _ := servePage(t, withCertificates(t), map[string]string{"yarn.resourcemanager.hostname": manager})
 		require.True(t, strings.HasPrefix(url, "https://127.0.0.1:"), url)
 		for who, test := range map[string]struct {
@@ -70,7 +70,7 @@ func TestThePageKnowsTheProxyByItsCertificate(t *testing.T) {
 		}{
 			"the proxy": {[]tls.Certificate{proxy}, http.StatusOK},
 			"anyone":    {nil, http.StatusFound},
-			// The same authority has issued the certificates of all applications.
+			// The certificates of all applications have the same authority.
 			"an application": {[]tls.Certificate{application}, http.StatusFound},
 		} {
 			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: test.shows}}
@@ -82,8 +82,7 @@ func TestThePageKnowsTheProxyByItsCertificate(t *testing.T) {
 			if test.status == http.StatusFound {
 				require.Equal(t, "http://"+manager+":8088/proxy/redirect/application_1_0001/", response.Header.Get("Location"))
 			}
-			// The proxy wants the certificate of the application and the certificate of the
-			// authority that has issued it.
+			// The proxy expects the certificate of the application and that of its authority.
 			require.Len(t, response.TLS.PeerCertificates, 2)
 			for i, certificate := range response.TLS.PeerCertificates {
 				require.Equal(t, application.Certificate[i], certificate.Raw)
@@ -107,7 +106,7 @@ func TestWhenThePageIsServedByHTTP(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		credentials *security.Credentials
-		proxy       string // yarn.web-proxy.address
+		proxy       string // value of yarn.web-proxy.address
 		scheme, log string
 	}{
 		"the policy is NONE":         {&security.Credentials{}, "", "http", ""},

@@ -5,8 +5,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
 )
 
-// MetricTable has the metrics of executors' containers, which an ApplicationMaster adds to
-// those of its driver.
+// MetricTable contains the metrics of executors' containers. An ApplicationMaster serves them
+// together with the metrics of its driver.
 var MetricTable = metrics.Table[allocator.Status]{
 	metrics.New(metrics.Family{Name: "bobbin_containers", Type: metrics.Gauge, Labels: []string{"state"},
 		Help: "Containers of executors that are not registered: requested (pending), allocated and started (launching), or released and not ended (ending)."},

@@ -1,6 +1,6 @@
-// Package page serves an ApplicationMaster's tracking URL: the application's pages; at
-// StatusPath its Status as JSON, at metrics.Path metrics, and at profiling.Path
-// profiles. It answers only YARN's web proxy, for users whom the ACLs admit.
+// Package page serves the tracking URL of an ApplicationMaster: the application's pages, its Status
+// as JSON at StatusPath, metrics at metrics.Path, and profiles at profiling.Path. The server
+// accepts only requests of YARN's web proxy, and only for users whom the ACLs allow.
 package page
 
 import (
@@ -27,8 +27,8 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	closeTimeout  = time.Second
-	// maxAge is how long a Status or a snapshot is reused. A Status is not made for each
-	// request, because making one occupies the driver's event loop.
+	// maxAge is how long a Status or a snapshot is reused. Creating a Status for each request would
+	// load the driver's event loop.
 	maxAge = 200 * time.Millisecond
 )
 
@@ -41,7 +41,7 @@ type cache[T any] struct {
 	taken time.Time
 }
 
-// latest returns a value that is at most maxAge old.
+// latest returns a value that is not older than maxAge.
 func (c *cache[T]) latest() T {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,32 +54,33 @@ func (c *cache[T]) latest() T {
 // Server is the web server of an application's pages.
 type Server struct {
 	listener net.Listener
-	scheme   string // http or https
+	scheme   string // URL scheme: http or https
 	server   *http.Server
 	serving  sync.WaitGroup
 }
 
-// Options describe an application's page.
+// Options are the options of [Serve].
 type Options struct {
-	BindAddress string // host or IP address to listen on, without a port
+	BindAddress string // host name or IP address on which the server listens, without a port
 	Application string // the application's id
-	Owner       string // the user who may always read the page
+	Owner       string // user who may always view the page
 	Settings    *config.Config
 	Hadoop      *conf.Config
-	Credentials *security.Credentials // of the ApplicationMaster; nil for none
+	Credentials *security.Credentials // credentials of the ApplicationMaster; nil for none
 	ActiveRM    func() int            // returns the index of the active ResourceManager
 	Status      func() Status
 	Metrics     func(set *metrics.Set) // adds the application's metrics
 	Profile     profiling.Taker
-	Snapshot    func() *events.Snapshot // what the pages show; see ui.Options
-	// Kill kills the application on behalf of a user, and returns at once.
+	Snapshot    func() *events.Snapshot // returns the state that the pages show; see ui.Options
+	// Kill kills the application on behalf of a user. It must return at once.
 	Kill   func(user string)
 	Logger *slog.Logger
 }
 
-// Serve starts to serve an application's page on a free port of BindAddress: by HTTPS if
-// the credentials have YARN's certificates for it and the ResourceManager is the web proxy,
-// else by HTTP. It returns at once; Close ends the server.
+// Serve starts to serve an application's pages on a free port of BindAddress, and returns at once.
+// The server uses HTTPS if the ResourceManager is the web proxy and the credentials contain the
+// certificates that YARN has issued for the application. Otherwise it uses HTTP. The caller must
+// call Close.
 func Serve(o Options) (*Server, error) {
 	gate, err := newGate(o.Hadoop, o.Application, o.ActiveRM, o.Logger)
 	if err != nil {
@@ -93,9 +94,9 @@ func Serve(o Options) (*Server, error) {
 	}
 	view, modify := config.ACLs(o.Settings)
 	enabled, _ := o.Hadoop.Get("yarn.acl.enable")
-	own := enabled == "true" && !config.ACLsEnable.In(o.Settings) // the cluster admits the owner only
+	own := enabled == "true" && !config.ACLsEnable.In(o.Settings) // the cluster enables ACLs and the application has none, so only the owner may view it
 	if own {
-		// A proxy that does not authenticate users sends this name for all of them.
+		// A proxy that does not authenticate users sends this name for every user.
 		view.Users = append(view.Users, o.Hadoop.GetDefault("hadoop.http.staticuser.user", "dr.who"))
 	}
 	viewers, modifiers := access.New(o.Settings, view, o.Owner), access.New(o.Settings, modify, o.Owner)
@@ -115,8 +116,8 @@ func Serve(o Options) (*Server, error) {
 	return serve(o.BindAddress, func(next http.Handler) http.Handler { return gate.before(onlyFor(viewers, next)) }, o, gate.certificates, pages)
 }
 
-// serve starts the server on a free port of host, by HTTP if certificates is nil. guard
-// wraps the handler to refuse requests.
+// serve starts the server on a free port of host. If certificates is nil, the server uses HTTP.
+// guard returns a handler that refuses requests or passes them to the given handler.
 func serve(host string, guard func(http.Handler) http.Handler, o Options, certificates *certificates, pages http.Handler) (*Server, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -147,7 +148,7 @@ func serve(host string, guard func(http.Handler) http.Handler, o Options, certif
 	return s, nil
 }
 
-// URL returns the page's URL with the given host.
+// URL returns the URL of the page, with the given host.
 func (s *Server) URL(host string) string {
 	_, port, err := net.SplitHostPort(s.listener.Addr().String())
 	if err != nil {
@@ -156,7 +157,7 @@ func (s *Server) URL(host string) string {
 	return s.scheme + "://" + net.JoinHostPort(host, port) + "/"
 }
 
-// Close stops the server. It gives open requests closeTimeout to end.
+// Close stops the server. It waits up to closeTimeout for open requests.
 func (s *Server) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -189,7 +189,7 @@ func TestWhoMaySeeThePageOfASecureCluster(t *testing.T) {
 		allowed, refused []string
 	}{
 		"YARN's lists are off": {nil, map[string]string{"hadoop.security.authentication": "kerberos"}, []string{"owner", "stranger", ""}, nil},
-		// dr.who is each reader whom the proxy does not authenticate.
+		// The proxy sends the name dr.who for every user whom it does not authenticate.
 		"no lists":         {nil, secure, []string{"owner", "dr.who"}, []string{"stranger", ""}},
 		"lists":            {map[string]string{"acls.enable": "true", "ui.view.acls": "viewer"}, secure, []string{"owner", "viewer"}, []string{"stranger", "", "dr.who"}},
 		"without Kerberos": {nil, map[string]string{"yarn.acl.enable": "true"}, []string{"owner", "stranger", ""}, nil},

@@ -11,7 +11,7 @@ import (
 // StatusPath is the path of the JSON Status, relative to the tracking URL.
 const StatusPath = "api/status"
 
-// Status is the state of an application, for its page and for yarn-submit.
+// Status is the state of an application, for its pages and for yarn-submit.
 type Status struct {
 	Application string                   `json:"application"`
 	Name        string                   `json:"name"`
@@ -24,17 +24,18 @@ type Status struct {
 	Failures []allocator.FailureCount `json:"failures"`
 	// Exclusions are the hosts on which no executor may run, sorted by host.
 	Exclusions []allocator.Exclusion `json:"exclusions"`
-	// Notes are problems for users, such as "yarn.exclude.nodes leaves no node".
+	// Notes are messages for users, such as "yarn.exclude.nodes leaves no node".
 	Notes    []string        `json:"notes,omitempty"`
 	Tasks    TaskCounts      `json:"tasks"`
 	Locality driver.Locality `json:"locality"`
 	TaskSets []TaskSetCounts `json:"taskSets"`
-	// Slowest are the running task attempts that have run longest; see driver.Status.
+	// Slowest are the running task attempts with the longest run times; see driver.Status.
 	Slowest []driver.SlowTask `json:"slowest,omitempty"`
 	Details []ExecutorDetail  `json:"executorDetails"`
 }
 
-// TaskCounts has numbers of tasks, except that Failed is the number of failed attempts.
+// TaskCounts are the numbers of tasks by state. Failed is the number of failed attempts, not of
+// tasks.
 type TaskCounts struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`
@@ -42,18 +43,18 @@ type TaskCounts struct {
 	Failed  int `json:"failed"`
 }
 
-// TaskSetCounts are the counts of one task set.
+// TaskSetCounts are the numbers of tasks of one task set.
 type TaskSetCounts struct {
-	ID          uint64 `json:"id"` // the id of driver.JobStatus
+	ID          uint64 `json:"id"` // id of the task set
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Group       string `json:"group,omitempty"`
-	Pool        string `json:"pool,omitempty"` // scheduler pool; "" if there are no pools
-	// Stage is the task set's place in a job of several task sets; nil if the set is a job
-	// of its own.
+	Pool        string `json:"pool,omitempty"` // scheduling pool; "" if there are no pools
+	// Stage is the position of the task set in a job with several task sets; nil if the task set is
+	// a whole job.
 	Stage      *driver.StageInJob `json:"stage,omitempty"`
 	State      string             `json:"state"`
-	WaitReason string             `json:"waits,omitempty"` // why none of its tasks is launched; "" if that may change by itself
+	WaitReason string             `json:"waits,omitempty"` // why none of its tasks is launched; "" if that may change without an action of the user
 	TaskCounts
 	Counters map[string]int64              `json:"counters,omitempty"`
 	Gauges   map[string]driver.GaugeStatus `json:"gauges,omitempty"`
@@ -72,10 +73,10 @@ type ExecutorDetail struct {
 	ResidentBytes uint64            `json:"residentBytes"`
 	LogURLs       map[string]string `json:"logUrls,omitempty"`
 	Registered    time.Time         `json:"registered"`
-	Reason        string            `json:"reason,omitempty"` // why it was lost
+	Reason        string            `json:"reason,omitempty"` // reason why the executor was lost; "" if it was not
 }
 
-// Application has the parts of a Status that neither the driver nor the allocator knows.
+// Application contains the parts of a Status that come from neither the driver nor the allocator.
 type Application struct {
 	ID      string
 	Name    string

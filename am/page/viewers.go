@@ -8,11 +8,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/access"
 )
 
-// proxyUserCookie has the user's name (WebAppProxyServlet.PROXY_USER_COOKIE_NAME).
+// proxyUserCookie is the cookie in which the proxy sends the user's name
+// (WebAppProxyServlet.PROXY_USER_COOKIE_NAME).
 const proxyUserCookie = "proxy-user"
 
-// onlyFor returns a handler that passes admitted users' requests to next, and answers
-// others with 403.
+// onlyFor returns a handler that passes the requests of viewers to next, and answers other requests
+// with status 403.
 func onlyFor(viewers *access.Access, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user := proxyUser(r); !viewers.Allow(r.Context(), user) {
@@ -23,7 +24,7 @@ func onlyFor(viewers *access.Access, next http.Handler) http.Handler {
 	})
 }
 
-// proxyUser returns the user name that the proxy sent, "" for none.
+// proxyUser returns the user name that the proxy has sent; "" for none.
 func proxyUser(r *http.Request) string {
 	cookie, err := r.Cookie(proxyUserCookie)
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// reachTimeout is how long reach tries to connect.
+	// reachTimeout limits the time in which reach tries to connect.
 	reachTimeout = 10 * time.Second
-	// reachInterval is the pause between two tries.
+	// reachInterval is the time between two attempts to connect.
 	reachInterval = 250 * time.Millisecond
-	// minPing is the shortest interval of keepalive pings that gRPC allows.
+	// minPing is the minimum interval of keepalive pings that gRPC allows.
 	minPing = 10 * time.Second
 )
 
@@ -35,26 +35,25 @@ type dialer struct {
 	address string
 	pass    *identity.Pass
 	hello   *wire.ManagerHello
-	ping    time.Duration // interval of keepalive pings, unless minPing is longer; also how long to wait for their answer
+	ping    time.Duration // interval of keepalive pings, if it is longer than minPing; also the timeout of their answers
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// driverStream is one stream to the driver.
+// driverStream is one gRPC stream to the driver.
 type driverStream struct {
 	stream     grpc.BidiStreamingClient[wire.ManagerReport, wire.ManagerOrder]
 	connection *grpc.ClientConn
 	cancel     context.CancelFunc
-	first      *wire.ManagerOrder // the welcome
+	first      *wire.ManagerOrder // first message of the driver, the welcome
 }
 
 func (l *driverStream) close() {
 	l.cancel()
-	_ = l.connection.Close() // fails if the connection is closed already
+	_ = l.connection.Close() // fails if the connection is already closed
 }
 
-// reach connects to the driver. It retries for reachTimeout, but fails at once if
-// the driver refuses the connection or the ApplicationMaster. The error is a
-// *DisconnectedError, or ctx's cause.
+// reach connects to the driver. It retries for reachTimeout. It fails at once if the driver refuses
+// the connection or the ApplicationMaster. The error is a *DisconnectedError, or the cause of ctx.
 func (d dialer) reach(ctx context.Context) (*driverStream, error) {
 	deadline := time.Now().Add(reachTimeout)
 	for {
@@ -64,7 +63,7 @@ func (d dialer) reach(ctx context.Context) (*driverStream, error) {
 			return link, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case final || !time.Now().Add(reachInterval).Before(deadline): // another try would time out at once, and its error hide this one
+		case final || !time.Now().Add(reachInterval).Before(deadline): // the next attempt would only time out, and its error would replace err
 			return nil, &DisconnectedError{address: d.address, cause: err}
 		}
 		select {
@@ -75,7 +74,7 @@ func (d dialer) reach(ctx context.Context) (*driverStream, error) {
 	}
 }
 
-// try connects once. final reports that a retry would fail, too.
+// try makes one attempt to connect. final reports that a retry would also fail.
 func (d dialer) try(ctx context.Context, deadline time.Time) (_ *driverStream, final bool, err error) {
 	var mu sync.Mutex
 	var dialed error
@@ -101,7 +100,7 @@ func (d dialer) try(ctx context.Context, deadline time.Time) (_ *driverStream, f
 	late := time.AfterFunc(time.Until(deadline), cancel)
 	link.stream, err = wire.NewManagerClient(connection).Manage(streaming)
 	if err == nil {
-		_ = link.stream.Send(&wire.ManagerReport{Hello: d.hello}) // Recv returns its error
+		_ = link.stream.Send(&wire.ManagerReport{Hello: d.hello}) // if this fails, Recv returns the error
 		link.first, err = link.stream.Recv()
 	}
 	if err == nil && link.first.GetWelcome() == nil {

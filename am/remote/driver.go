@@ -1,12 +1,11 @@
-// Package remote connects an ApplicationMaster with a driver in another process, the
-// one that submitted the application (client mode). Driver is the
-// ApplicationMaster's end, Manager the driver's. They exchange messages over one
-// gRPC stream on the driver's port.
+// Package remote connects an ApplicationMaster to a driver in another process: the process that
+// submitted the application (client mode). Driver is the ApplicationMaster's end of the connection,
+// and Manager is the driver's end. They exchange messages over one gRPC stream on the driver's
+// port.
 //
-// Manager sends everything that the driver wants to each ApplicationMaster that
-// joins, and then the changes. Driver numbers its reports and resends them until
-// they are acknowledged. So nothing is lost if the stream breaks or YARN starts
-// another attempt.
+// When an ApplicationMaster joins, Manager sends it all current requests of the driver, and then
+// each change. Driver numbers its reports, and resends them until Manager acknowledges them. So no
+// message is lost if the stream breaks or YARN starts another attempt.
 package remote
 
 import (
@@ -26,62 +25,63 @@ import (
 )
 
 const (
-	// maxReportItems is the largest number of items in one report. It is limited because the
-	// driver accepts messages of at most 4 MiB.
+	// maxReportItems is the maximum number of items in one report, because the driver accepts
+	// messages of at most 4 MiB.
 	maxReportItems = 1000
-	// statusTimeout is how long Status waits for the driver's newest status.
+	// statusTimeout limits the time for which Status waits for the driver's current status.
 	statusTimeout = time.Second
-	// stopTimeout is how long Stop waits for the driver, which takes 5 s at most to
+	// stopTimeout limits the time for which Stop waits for the driver, which takes up to 5 s to
 	// stop its executors.
 	stopTimeout = 10 * time.Second
 )
 
-// Driver is the ApplicationMaster's end of the link to a driver in another process.
-// If the connection breaks, Driver reconnects, unless the driver's process is gone.
-// SetManager and Join must be called first, Stop last.
+// Driver is the ApplicationMaster's end of the connection to a driver in another process. If the
+// connection breaks, Driver reconnects, unless the driver's process has ended. Call SetManager
+// before Join, and Stop last.
 type Driver struct {
 	dialer              dialer
-	disconnectIsFailure bool // whether the application fails if the driver is gone
+	disconnectIsFailure bool // the application fails if the connection to the driver is lost
 	logger              *slog.Logger
 	credentials         func(content []byte) error // see ReceiveCredentials
 	manager             driver.ClusterManager      // set before Join
 
-	ended      chan struct{} // closed when the driver has ended the application, or is gone
+	ended      chan struct{} // closed when the driver has ended the application, or the connection to the driver is lost
 	connection sync.WaitGroup
-	disconnect context.CancelFunc // ends the connection and the goroutine that Join started
+	disconnect context.CancelFunc // ends the connection, and the goroutine that Join has started
 
 	mu            sync.Mutex
-	outcome       error                 // set before ended is closed
-	finished      bool                  // whether the driver ended the application, and is not just gone
+	outcome       error                 // error of the application; set before ended is closed
+	finished      bool                  // the driver has ended the application; false if the connection was lost
 	reports       []*wire.ManagerReport // reports that the driver has not acknowledged, in order
-	sent          int                   // how many of reports were sent over the current stream
+	sent          int                   // number of elements of reports that were sent over the current stream
 	sequence      uint64                // number of the last report
-	requestStatus bool                  // set if a request for the driver's status is to be sent
-	confirmFinish bool                  // set if the confirmation of the driver's Finish is to be sent
+	requestStatus bool                  // the next message must request the driver's status
+	confirmFinish bool                  // the next message must confirm the driver's Finish
 	profiles      pprofRequests
-	acknowledge   uint64        // version of delegation tokens to acknowledge; 0 for none
-	progress      float32       // the last progress received, 0 to 1
-	status        driver.Status // the last status received
+	acknowledge   uint64        // version of the delegation tokens to acknowledge; 0 for none
+	progress      float32       // latest received progress, from 0 to 1
+	status        driver.Status // latest received status
 	newStatus     chan struct{} // closed when status is replaced
 	snapshots     snapshots
-	wake          chan struct{} // holds a token if there is something to send
+	wake          chan struct{} // contains an element if there is a message to send
 }
 
-// Options describe the driver and the ApplicationMaster that joins it.
+// Options describe a driver, and the ApplicationMaster that connects to it.
 type Options struct {
-	Address string         // the driver's host:port
+	Address string         // host:port of the driver
 	Pass    *identity.Pass // authenticates the ApplicationMaster to the driver
-	Attempt int            // number of the application's attempt
-	Host    string         // the ApplicationMaster's host
-	// NetworkTimeout determines when a silent connection counts as broken: after a quarter
-	// of this time, the driver is pinged, and it must answer within another quarter.
+	Attempt int            // number of the application attempt
+	Host    string         // host of the ApplicationMaster
+	// NetworkTimeout determines when a silent connection counts as broken: after a quarter of
+	// NetworkTimeout, Driver sends a ping, and the answer must arrive within another quarter.
 	NetworkTimeout time.Duration
-	// DisconnectIsFailure makes the application fail, and not succeed, if a joined driver is gone.
+	// DisconnectIsFailure makes the application fail if the connection to the driver is lost after
+	// Join. Otherwise the application counts as succeeded.
 	DisconnectIsFailure bool
 	Logger              *slog.Logger
 }
 
-// NewDriver makes a Driver without connecting yet.
+// NewDriver returns a Driver. It does not connect; see [Driver.Join].
 func NewDriver(o Options) *Driver {
 	return newDriver(dialer{
 		address: o.Address,
@@ -102,14 +102,15 @@ func newDriver(dialer dialer, disconnectIsFailure bool, logger *slog.Logger) *Dr
 	}
 }
 
-// DisconnectedError is the error of an application whose driver cannot be reached.
+// DisconnectedError is the error of an application whose ApplicationMaster cannot connect to the
+// driver.
 type DisconnectedError struct {
 	address string
-	joined  bool // the driver was reached before
+	joined  bool // the driver was connected before
 	cause   error
 }
 
-// Unwrap returns the error of the last try to reach the driver.
+// Unwrap returns the error of the last attempt to connect to the driver.
 func (d *DisconnectedError) Unwrap() error { return d.cause }
 
 func (d *DisconnectedError) Error() string {
@@ -121,11 +122,11 @@ func (d *DisconnectedError) Error() string {
 		"or its machine cannot be reached any more)", d.address, d.cause)
 }
 
-// SetManager sets the cluster manager that carries out the driver's orders. Call it first.
+// SetManager sets the cluster manager that executes the driver's orders. Call it first.
 func (r *Driver) SetManager(manager driver.ClusterManager) { r.manager = manager }
 
-// ReceiveCredentials sets what is called with each version of the delegation tokens that
-// the driver sends, encoded as a credentials file of Hadoop. Call it before Join, if at all.
+// ReceiveCredentials sets a function that is called with each version of the delegation tokens that
+// the driver sends, encoded as a Hadoop credentials file. Call ReceiveCredentials before Join.
 func (r *Driver) ReceiveCredentials(use func(content []byte) error) { r.credentials = use }
 
 // ExecutorLost reports a lost executor to the driver.
@@ -137,7 +138,7 @@ func (r *Driver) ExecutorLost(id string, loss driver.Loss) {
 	})
 }
 
-// Decommission reports to the driver that YARN will end the containers of executors.
+// Decommission reports to the driver that YARN will end the containers of these executors.
 func (r *Driver) Decommission(ids []string, notice driver.DecommissionNotice) {
 	encoded := &wire.ExecutorNotice{ExecutorIds: ids, Reason: strings.ToValidUTF8(notice.Reason, "\uFFFD"), NodeLeaves: notice.NodeLeaves}
 	if !notice.Deadline.IsZero() {
@@ -146,7 +147,7 @@ func (r *Driver) Decommission(ids []string, notice driver.DecommissionNotice) {
 	r.addToReport(func(report *wire.ManagerReport) { report.Notices = append(report.Notices, encoded) })
 }
 
-// addToReport calls add to put something into the next report, and wakes the sender.
+// addToReport calls add, which changes the next report, and wakes the goroutine that sends reports.
 func (r *Driver) addToReport(add func(*wire.ManagerReport)) {
 	r.mu.Lock()
 	if r.sent == len(r.reports) || isFull(r.reports[len(r.reports)-1]) {
@@ -169,14 +170,15 @@ func (r *Driver) signal() {
 	}
 }
 
-// Progress returns how much of the known work is done, 0 to 1.
+// Progress returns the latest received progress, from 0 to 1.
 func (r *Driver) Progress() float32 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.progress
 }
 
-// Status returns the driver's status, or the last known one after statusTimeout.
+// Status requests the driver's status and returns it. If the driver does not answer within
+// statusTimeout, Status returns the latest received status.
 func (r *Driver) Status() driver.Status {
 	r.mu.Lock()
 	newStatus := r.newStatus
@@ -195,11 +197,11 @@ func (r *Driver) Status() driver.Status {
 	return r.status
 }
 
-// Join connects to the driver, and returns the lowest executor id that no earlier attempt
-// has used. The connection is kept until Stop.
+// Join connects to the driver. It returns the lowest executor id that no earlier attempt has used.
+// The connection lasts until Stop is called.
 func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, disconnect) // the end of ctx ends only the first try to connect
+	stop := context.AfterFunc(ctx, disconnect) // the end of ctx cancels only the first connection attempt
 	link, err := r.dialer.reach(connected)
 	if !stop() && err == nil {
 		link.close()
@@ -215,9 +217,10 @@ func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 	return int(link.first.GetWelcome().GetNextExecutorId()), nil
 }
 
-// Run waits until the driver ends the application or is gone, or ctx ends. It
-// returns nil for success, the driver's error, ctx's cause, or a *DisconnectedError if
-// the driver is gone and Options.DisconnectIsFailure is set.
+// Run waits until the driver ends the application, the connection to the driver is lost, or ctx
+// ends. It returns nil if the application has succeeded, the driver's error, the cause of ctx, or a
+// *DisconnectedError. If the connection is lost and Options.DisconnectIsFailure is not set, Run
+// returns nil.
 func (r *Driver) Run(ctx context.Context) error {
 	select {
 	case <-r.ended:
@@ -229,9 +232,9 @@ func (r *Driver) Run(ctx context.Context) error {
 	}
 }
 
-// Stop disconnects. If the driver ended the application, Stop first confirms that no more
-// executors are launched, and waits until the driver closes the connection or stopTimeout
-// has passed.
+// Stop disconnects from the driver. If the driver has ended the application, Stop first confirms
+// that no more executors are launched. It then waits until the driver closes the connection, but at
+// most stopTimeout.
 func (r *Driver) Stop(context.Context) error {
 	r.mu.Lock()
 	finished := r.finished
@@ -248,7 +251,7 @@ func (r *Driver) Stop(context.Context) error {
 	return nil
 }
 
-// end records how the application ended. Only the first call counts.
+// end stores the result of the application. Only the first call has an effect.
 func (r *Driver) end(outcome error, finished bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,8 +263,8 @@ func (r *Driver) end(outcome error, finished bool) {
 	}
 }
 
-// keepConnected exchanges messages, and reconnects until the application has ended,
-// the driver is gone, or ctx ends.
+// keepConnected exchanges messages with the driver, and reconnects after a broken connection. It
+// returns when the application has ended, reconnecting has failed, or ctx has ended.
 func (r *Driver) keepConnected(ctx context.Context, link *driverStream) {
 	for {
 		err := r.exchange(ctx, link)
@@ -294,7 +297,8 @@ func (r *Driver) keepConnected(ctx context.Context, link *driverStream) {
 	}
 }
 
-// exchange sends reports and handles orders until the stream ends.
+// exchange sends reports and executes orders until the stream ends. It returns the error of the
+// stream.
 func (r *Driver) exchange(ctx context.Context, link *driverStream) error {
 	received := make(chan error, 1)
 	go func() {
@@ -319,7 +323,7 @@ func (r *Driver) exchange(ctx context.Context, link *driverStream) error {
 		for _, report := range r.outgoing() {
 			if err := link.stream.Send(report); err != nil {
 				link.close()
-				return <-received // Recv returns the reason
+				return <-received // Recv returns the reason of the failure
 			}
 		}
 	}
@@ -340,7 +344,8 @@ func (r *Driver) outgoing() []*wire.ManagerReport {
 	return reports
 }
 
-// useCredentials makes later executors use new delegation tokens, and acknowledges them.
+// useCredentials calls the function that ReceiveCredentials has set with new delegation tokens, and
+// acknowledges the tokens.
 func (r *Driver) useCredentials(credentials *wire.Credentials) {
 	if err := r.credentials(credentials.GetContent()); err != nil {
 		r.logger.Error("new delegation tokens cannot be used", "version", credentials.GetVersion(), "error", err)
@@ -352,7 +357,7 @@ func (r *Driver) useCredentials(credentials *wire.Credentials) {
 	r.signal()
 }
 
-// handle carries out an order of the driver.
+// handle executes an order of the driver.
 func (r *Driver) handle(order *wire.ManagerOrder) {
 	if credentials := order.GetCredentials(); credentials != nil {
 		r.useCredentials(credentials)

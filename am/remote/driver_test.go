@@ -31,7 +31,7 @@ type clientDriver struct {
 	settings *config.Config
 	manager  *Manager
 	pass     *identity.Pass
-	// credentials receives each version of the delegation tokens that ApplicationMasters get.
+	// credentials receives each version of the delegation tokens that ApplicationMasters receive.
 	credentials chan string
 }
 
@@ -57,7 +57,7 @@ func startDriver(t *testing.T, settings map[string]string) *clientDriver {
 	return d
 }
 
-// cutter makes connections that the test can cut.
+// cutter opens connections that the test can break.
 type cutter struct {
 	mu    sync.Mutex
 	conns []net.Conn
@@ -81,7 +81,7 @@ func (c *cutter) cut() {
 	}
 }
 
-// orders is a driver.ClusterManager that records its calls.
+// orders is a driver.ClusterManager that sends each of its calls to a channel.
 type orders struct{ calls chan any }
 
 func (o *orders) RequestExecutors(request driver.Request) { o.calls <- request }
@@ -90,7 +90,7 @@ func (o *orders) ExecutorRegistered(id string)            { o.calls <- id }
 
 func newOrders() *orders { return &orders{calls: make(chan any, 100)} }
 
-// next returns the next order of type T.
+// next waits for the next order of type T and returns it. It discards other orders.
 func next[T any](o *orders) T {
 	for {
 		if order, ok := (<-o.calls).(T); ok {
@@ -99,7 +99,7 @@ func next[T any](o *orders) T {
 	}
 }
 
-// join makes an ApplicationMaster join the driver.
+// join connects an ApplicationMaster to the driver.
 func (d *clientDriver) join(t *testing.T, attempt uint32, dial func(context.Context, string) (net.Conn, error)) (*Driver, *orders, int) {
 	t.Helper()
 	r := newDriver(dialer{
@@ -118,7 +118,7 @@ func (d *clientDriver) join(t *testing.T, attempt uint32, dial func(context.Cont
 	return r, told, id
 }
 
-// execute runs an executor of the driver until the test ends it.
+// execute runs an executor of the driver until the test calls end.
 func (d *clientDriver) execute(t *testing.T, id string) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -133,7 +133,7 @@ func (d *clientDriver) execute(t *testing.T, id string) (end func()) {
 	return end
 }
 
-// awaitStatus asks for the driver's status over the link until it is as wanted.
+// awaitStatus repeatedly requests the driver's status from r, until wanted returns true.
 func awaitStatus(t *testing.T, r *Driver, wanted func(driver.Status) bool) driver.Status {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -172,7 +172,7 @@ func TestDriverAndManagerExchangeMessages(t *testing.T) {
 	status := awaitStatus(t, r, func(s driver.Status) bool { return s.Totals.Executors == 1 })
 	require.Equal(t, "was preempted \uFFFD", lossOf(status, "1"))
 
-	// An idle executor stops at once, and is reported as lost.
+	// An idle executor stops at once and is reported as lost.
 	r.Decommission([]string{"2"}, driver.DecommissionNotice{Reason: "its node goes", Deadline: time.Now().Add(time.Hour)})
 	status = awaitStatus(t, r, func(s driver.Status) bool { return s.Totals.Executors == 0 })
 	require.Contains(t, lossOf(status, "2"), "its node goes")
@@ -183,7 +183,7 @@ func TestDriverEndsTheApplication(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := startDriver(t, nil)
 			finished := make(chan error, 1)
-			go func() { finished <- d.manager.Finish(t.Context(), failure) }() // may run before or after the ApplicationMaster joins
+			go func() { finished <- d.manager.Finish(t.Context(), failure) }() // may run before or after the ApplicationMaster connects
 			r, _, _ := d.join(t, 1, (&cutter{}).dial)
 			err := r.Run(t.Context())
 			if failure == nil {
@@ -274,7 +274,7 @@ func TestTheNextAttemptContinues(t *testing.T) {
 	status := awaitStatus(t, again, func(s driver.Status) bool { return s.Totals.Executors == 0 })
 	require.Contains(t, lossOf(status, "1"), "ended by YARN with the ApplicationMaster")
 
-	// The earlier attempt is rejected.
+	// The driver rejects the earlier attempt.
 	err := r.Run(t.Context())
 	require.ErrorContains(t, err, "attempt 2 of the application has taken the place of attempt 1")
 }
@@ -303,7 +303,7 @@ func TestExecutorsThatEndWithTheirApplicationMasterHaveNotFailed(t *testing.T) {
 		}
 	}()
 	awaitStatus(t, r, func(s driver.Status) bool { return s.Totals.Running == 1 })
-	end() // its stream breaks before any reason is reported
+	end() // the executor disconnects before any reason for its loss is reported
 
 	again, toldAgain, next2 := d.join(t, 2, (&cutter{}).dial)
 	require.Greater(t, next2, id)
@@ -351,8 +351,7 @@ func TestAMachineThatDoesNotAnswerIsRetried(t *testing.T) {
 }
 
 // TestEventsAndStateCrossTheLink checks that the driver records the events that the
-// ApplicationMaster sends, and that the ApplicationMaster gets the state that the driver
-// has recorded.
+// ApplicationMaster sends, and that the ApplicationMaster receives the driver's state.
 func TestEventsAndStateCrossTheLink(t *testing.T) {
 	d := startDriver(t, nil)
 	r, _, _ := d.join(t, 1, (&cutter{}).dial)

@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// reportTimeout is how long a disconnected ApplicationMaster may take to reconnect and
-	// report why executors have ended. After that, YARN is assumed to have ended these
-	// executors together with the ApplicationMaster. The timeout is shorter than the
-	// driver's wait for the reason of a loss, after which the loss would count as a failure
-	// of the executor's tasks.
+	// reportTimeout is how long a disconnected ApplicationMaster may take to reconnect and report
+	// why executors have ended. After that, Manager assumes that YARN has ended these executors
+	// together with the ApplicationMaster. reportTimeout is shorter than the driver's wait for the
+	// reason of a loss. After that wait, the loss would count as a failure of the executor's tasks.
 	reportTimeout = 5 * time.Second
-	// orphanInterval is how often giveUpOrphans is called once reportTimeout has passed.
+	// orphanInterval is the interval at which giveUpOrphans is called after reportTimeout.
 	orphanInterval = time.Second
-	// orphanTimeout is how long after the disconnection all executors are given up, even
-	// those that still run. An ApplicationMaster stops trying to reconnect before that.
+	// orphanTimeout is the time after the disconnection at which Manager reports all executors as
+	// lost, even those that are still running. An ApplicationMaster stops trying to reconnect
+	// earlier.
 	orphanTimeout = 15 * time.Second
 )
 
-// errReplaced is the error of a stream that ends because a later stream was attached.
+// errReplaced is the error of a stream that ends because a newer stream has replaced it.
 var errReplaced = errors.New("another stream of the ApplicationMaster has replaced this one")
 
-// Manager is the driver.ClusterManager of a driver in client mode. It must be
-// Manager in driver.Options, and the function Services there must call Register.
+// Manager is the driver.ClusterManager of a driver in client mode. Set driver.Options.Manager to
+// it, and call Register in the function driver.Options.Services.
 type Manager struct {
 	logger   *slog.Logger
 	driver   *driver.Driver // set by Register
@@ -42,32 +42,32 @@ type Manager struct {
 
 	mu         sync.Mutex
 	stream     *managerStream // nil if no ApplicationMaster is connected
-	lastStream *managerStream // the stream that was detached last
-	attempt    uint32         // the newest attempt that has joined; 0 for none
-	received   uint64         // the sequence number of the last report from the attempt
+	lastStream *managerStream // stream that was detached last
+	attempt    uint32         // newest attempt that has connected; 0 for none
+	received   uint64         // number of the last report received from the attempt
 	request    *wire.ExecutorRequest
 	registered map[string]struct{} // ids of executors that have registered and are not known to be lost
-	kills      map[string]struct{} // ids of executors that are to be killed and are not known to be lost
-	maxID      int                 // the largest executor id
-	maxTotal   int                 // the largest number of executors in a request
-	finish     *wire.Finish        // nil until the application ends
+	kills      map[string]struct{} // ids of executors that must be killed and are not known to be lost
+	maxID      int                 // largest executor id so far
+	maxTotal   int                 // largest number of executors in a request so far
+	finish     *wire.Finish        // result of the application; nil until it ends
 	// credentials are the newest delegation tokens; nil if there are none.
 	credentials *wire.Credentials
-	orphans     *time.Timer // calls giveUpOrphans; nil before the first disconnection
+	orphans     *time.Timer // timer that calls giveUpOrphans; nil before the first disconnection
 }
 
-// managerStream is one stream of an ApplicationMaster.
+// managerStream is one stream from an ApplicationMaster.
 type managerStream struct {
 	attempt   uint32
 	end       context.CancelCauseFunc
-	wake      chan struct{}      // holds a token if there is something to send
-	pending   *wire.ManagerOrder // to be sent; nil for nothing
-	askStatus bool               // the ApplicationMaster has asked for the driver's status
-	askState  bool               // the ApplicationMaster has asked for the application's state
+	wake      chan struct{}      // contains an element if there is a message to send
+	pending   *wire.ManagerOrder // order to send; nil for none
+	askStatus bool               // the ApplicationMaster has requested the driver's status
+	askState  bool               // the ApplicationMaster has requested the application's state
 	profiles  []*wire.ManagerProfileRequest
 }
 
-// NewManager makes a manager. logger may be nil.
+// NewManager returns a Manager. logger may be nil.
 func NewManager(logger *slog.Logger) *Manager {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -108,9 +108,9 @@ func (m *Manager) ExecutorRegistered(id string) {
 	m.addToOrder(func(order *wire.ManagerOrder) { order.Registered = append(order.Registered, id) })
 }
 
-// SetCredentials sends the ApplicationMaster delegation tokens of file systems, encoded
-// as a credentials file of Hadoop. They replace the tokens of earlier calls. An
-// ApplicationMaster that joins later also gets them.
+// SetCredentials sends delegation tokens of file systems, encoded as a Hadoop credentials file, to
+// the ApplicationMaster. They replace the tokens of earlier calls. An ApplicationMaster that
+// connects later also receives them.
 func (m *Manager) SetCredentials(content []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,10 +118,10 @@ func (m *Manager) SetCredentials(content []byte) {
 	m.addToOrder(func(order *wire.ManagerOrder) { order.Credentials = m.credentials })
 }
 
-// Finish tells the ApplicationMaster that the application succeeded or, if failure is not
-// nil, failed with failure as the diagnostics. It returns nil when an ApplicationMaster has
-// confirmed that it launches no more executors, or the cause of ctx when ctx ends. The
-// caller must then stop the driver.
+// Finish sends the result of the application to the ApplicationMaster. failure is the error of the
+// application; nil if it succeeded. Finish returns nil when an ApplicationMaster has confirmed that
+// it launches no more executors. If ctx ends first, Finish returns the cause of ctx. After Finish
+// has returned, the caller must stop the driver.
 func (m *Manager) Finish(ctx context.Context, failure error) error {
 	finish := &wire.Finish{Succeeded: failure == nil}
 	if failure != nil {
@@ -146,8 +146,8 @@ func (m *Manager) hasFinished() bool {
 	return m.finish != nil
 }
 
-// addToOrder calls add on the next order if an ApplicationMaster is connected. Otherwise it
-// does nothing, because attach sends everything to the ApplicationMaster that joins next.
+// addToOrder calls add, which changes the next order, if an ApplicationMaster is connected.
+// Otherwise it does nothing, because attach sends the whole state to the next ApplicationMaster.
 // The caller holds mu.
 func (m *Manager) addToOrder(add func(*wire.ManagerOrder)) {
 	if m.stream == nil {
@@ -167,15 +167,16 @@ func (l *managerStream) signal() {
 	}
 }
 
-// countID raises maxID to an executor's id, if that is larger. The caller holds mu.
+// countID sets maxID to the id of an executor if this id is larger. The caller holds mu.
 func (m *Manager) countID(id string) {
 	if number, err := strconv.Atoi(id); err == nil {
 		m.maxID = max(m.maxID, number)
 	}
 }
 
-// attach makes an ApplicationMaster's stream the current one, and queues everything
-// that it must know. It fails for another protocol version or an earlier attempt.
+// attach makes a new stream of an ApplicationMaster the current stream, and queues an order with
+// the whole state for it. It fails if the ApplicationMaster has another protocol version or is an
+// earlier attempt.
 func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) (*managerStream, error) {
 	if hello.GetVersion() != wire.Version {
 		return nil, fmt.Errorf("the ApplicationMaster speaks version %d of the protocol and the driver version %d: both must be of the same binary",
@@ -199,8 +200,8 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 			lost = slices.Sorted(maps.Keys(m.registered))
 			clear(m.registered)
 			clear(m.kills)
-			// The earlier attempt may have launched executors that never registered, at most
-			// as many as the largest request wanted. Skip their ids.
+			// The earlier attempt may have launched executors that have not registered, at most as
+			// many as the largest request. Skip their ids.
 			m.maxID += m.maxTotal
 		}
 		m.attempt, m.received = hello.GetAttempt(), 0
@@ -219,8 +220,8 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 	return m.stream, nil
 }
 
-// detach ends a stream. If it was the current stream, giveUpOrphans is called after
-// reportTimeout, unless the application has ended.
+// detach removes a stream that has ended. If it was the current stream and the application has not
+// ended, detach schedules giveUpOrphans after reportTimeout.
 func (m *Manager) detach(link *managerStream) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -236,9 +237,9 @@ func (m *Manager) detach(link *managerStream) {
 	m.orphans = time.AfterFunc(reportTimeout, func() { m.giveUpOrphans(link, since) })
 }
 
-// giveUpOrphans reports executors as lost whose ApplicationMaster has been disconnected
-// since the given time: those that the driver has lost already and, once orphanTimeout has
-// passed, all.
+// giveUpOrphans reports executors as lost because their ApplicationMaster has been disconnected
+// since the given time. Until orphanTimeout has passed, it reports only executors that the driver
+// already considers lost. After that, it reports all executors.
 func (m *Manager) giveUpOrphans(link *managerStream, since time.Time) {
 	live := map[string]struct{}{}
 	if time.Since(since) < orphanTimeout {
@@ -265,15 +266,15 @@ func (m *Manager) giveUpOrphans(link *managerStream, since time.Time) {
 	m.reportLost(lost)
 }
 
-// reportLost reports lost executors. The caller must not hold mu, for which the
-// driver's event loop may wait.
+// reportLost reports lost executors to the driver. The caller must not hold mu, because the
+// driver's event loop may wait for mu.
 func (m *Manager) reportLost(ids []string) {
 	for _, id := range ids {
 		m.driver.ExecutorLost(id, driver.Loss{Reason: "was ended by YARN with the ApplicationMaster that had launched it"})
 	}
 }
 
-// handle acts on a report, unless link is not the current stream.
+// handle processes a report. It ignores reports if link is not the current stream.
 func (m *Manager) handle(link *managerStream, report *wire.ManagerReport) {
 	m.mu.Lock()
 	if m.stream != link {
@@ -332,8 +333,8 @@ func (m *Manager) handle(link *managerStream, report *wire.ManagerReport) {
 	}
 }
 
-// takePending removes and returns the order to send, nil for none, and reports whether to
-// add the driver's status and the application's state to the order.
+// takePending removes and returns the order to send; nil for none. withStatus and withState report
+// whether the order must contain the driver's status and the application's state.
 func (m *Manager) takePending(link *managerStream) (order *wire.ManagerOrder, withStatus, withState bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

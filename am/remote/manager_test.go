@@ -19,13 +19,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// masterStream is the stream of a simulated ApplicationMaster.
+// masterStream is the stream of a fake ApplicationMaster.
 type masterStream struct {
 	grpc.ServerStream
 	ctx     context.Context
 	reports chan *wire.ManagerReport
 	orders  chan *wire.ManagerOrder
-	ended   chan error // what Manage returned
+	ended   chan error // receives the result of Manage
 }
 
 func (s *masterStream) Context() context.Context { return s.ctx }
@@ -47,7 +47,7 @@ func (s *masterStream) Recv() (*wire.ManagerReport, error) {
 	}
 }
 
-// master makes an ApplicationMaster join; leave breaks its stream.
+// master connects a fake ApplicationMaster. leave breaks its stream.
 func master(t *testing.T, m *Manager, attempt uint32) (stream *masterStream, leave func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stream = &masterStream{
@@ -72,7 +72,7 @@ var _ = func() struct{} {
 	return struct{}{}
 }()
 
-// startRemote starts a driver with a Manager. execute runs an executor of the driver.
+// startRemote starts a driver with a Manager. execute starts an executor of the driver.
 func startRemote(t *testing.T) (d *driver.Driver, m *Manager, execute func(id string) (end func())) {
 	m = NewManager(nil)
 	d, err := driver.New(driver.Options{Manager: m})
@@ -99,9 +99,9 @@ func states(d *driver.Driver) map[string]string {
 	return found
 }
 
-// When an ApplicationMaster ends, YARN ends the executors that it has launched, except those
-// that YARN cannot reach. When an ApplicationMaster only loses its connection to the driver,
-// its executors continue.
+// When an ApplicationMaster ends, YARN ends its executors, except executors on nodes that do not
+// answer. When an ApplicationMaster only loses its connection to the driver, its executors
+// continue.
 func TestExecutorsAreLostWithTheirApplicationMaster(t *testing.T) {
 	const byYARN = "was ended by YARN with the ApplicationMaster that had launched it"
 	synctest.Test(t, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestAnApplicationMasterThatReconnectsInTimeKeepsItsExecutors(t *testing.T) 
 		time.Sleep(time.Hour)
 		require.Equal(t, map[string]string{"1": ""}, states(d))
 
-		// Repeated reports count once.
+		// A report with a number that was received before has no effect.
 		for range 2 {
 			again.reports <- &wire.ManagerReport{Sequence: 1, Losses: []*wire.ExecutorLoss{{ExecutorId: "7", Text: "gone"}}}
 		}

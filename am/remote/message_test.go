@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// fill sets every field of v, recursively, to a value other than zero.
+// fill sets every field of v, recursively, to a nonzero value.
 func fill(t *testing.T, v reflect.Value) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Unix(7, 0).UTC()))
@@ -51,7 +51,8 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-// The test fails if a new field of a request, demand or profile is not encoded.
+// TestEncodeRequestKeepsAllFields fails if a new field of a request, demand or profile is not
+// encoded.
 func TestEncodeRequestKeepsAllFields(t *testing.T) {
 	var request driver.Request
 	fill(t, reflect.ValueOf(&request).Elem())
@@ -63,7 +64,7 @@ func TestEncodeRequestKeepsAllFields(t *testing.T) {
 	require.Equal(t, driver.Request{}, decodeRequest(encodeRequest(driver.Request{})))
 }
 
-// The test fails if a new field of the driver's status is not encoded.
+// TestEncodedStatusKeepsAllFields fails if a new field of the driver's status is not encoded.
 func TestEncodedStatusKeepsAllFields(t *testing.T) {
 	var status driver.Status
 	fill(t, reflect.ValueOf(&status).Elem())

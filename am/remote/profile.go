@@ -11,20 +11,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// maxPprofBytes is the largest size in bytes of an encoded profile. It is sent in one
+// maxPprofBytes is the maximum size in bytes of an encoded profile, because it is sent in one
 // message.
 const maxPprofBytes = 3 << 20
 
-// pprofRequests are requests for profiles that wait for the driver. Driver.mu guards them.
+// pprofRequests are the pending requests for profiles. Driver.mu guards them.
 type pprofRequests struct {
 	last    uint64
 	unsent  []*wire.ManagerProfileRequest
-	waiting map[uint64]chan<- *wire.ManagerProfile // by id; each has room for the reply, so sending never blocks
+	waiting map[uint64]chan<- *wire.ManagerProfile // by id of the request; each channel has room for the reply, so sending never blocks
 }
 
-// TakeProfile has the driver take a profile; see driver.Driver.TakeProfile. If the
-// connection to the driver breaks meanwhile, TakeProfile gets no answer and waits until ctx
-// ends.
+// TakeProfile requests a profile from the driver and waits for it; see driver.Driver.TakeProfile.
+// If the connection to the driver breaks meanwhile, there is no reply, and TakeProfile waits until
+// ctx ends.
 func (r *Driver) TakeProfile(ctx context.Context, request profiling.Request) ([]byte, error) {
 	encoded, err := json.Marshal(request)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *Driver) TakeProfile(ctx context.Context, request profiling.Request) ([]
 	}
 }
 
-// receive passes on profiles. The caller holds Driver.mu.
+// receive sends received profiles to the waiting calls of TakeProfile. The caller holds Driver.mu.
 func (p *pprofRequests) receive(received []*wire.ManagerProfile) {
 	for _, profile := range received {
 		if reply := p.waiting[profile.GetId()]; reply != nil {
@@ -66,7 +66,7 @@ func (p *pprofRequests) receive(received []*wire.ManagerProfile) {
 	}
 }
 
-// takeProfileRequests removes and returns the requests for profiles.
+// takeProfileRequests returns and removes the pending requests for profiles.
 func (m *Manager) takeProfileRequests(link *managerStream) []*wire.ManagerProfileRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +75,7 @@ func (m *Manager) takeProfileRequests(link *managerStream) []*wire.ManagerProfil
 	return requests
 }
 
-// takeProfile takes a profile and sends it to the ApplicationMaster that asked.
+// takeProfile takes a profile and sends it to the ApplicationMaster that has requested it.
 func (m *Manager) takeProfile(ctx context.Context, link *managerStream, request *wire.ManagerProfileRequest) {
 	reply := &wire.ManagerProfile{Id: request.GetId()}
 	var wanted profiling.Request

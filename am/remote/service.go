@@ -17,11 +17,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// progressInterval is how often the driver's progress is sent if it has changed.
+// progressInterval is the interval at which changes of the driver's progress are sent.
 const progressInterval = time.Second
 
-// Register registers the service for ApplicationMasters. The function in
-// driver.Options.Services must call it.
+// Register registers the gRPC service for ApplicationMasters on server. Call it in the function
+// driver.Options.Services.
 func (m *Manager) Register(d *driver.Driver, server grpc.ServiceRegistrar) {
 	m.driver = d
 	wire.RegisterManagerServer(server, &managerService{manager: m})
@@ -46,7 +46,7 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 	if err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
-	// The goroutine ends with the stream, which ends when this method returns.
+	// The goroutine ends when this method returns, because that ends the stream.
 	go func() {
 		for {
 			report, err := stream.Recv()
@@ -68,7 +68,7 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 	return err
 }
 
-// serve sends orders, status and progress until ctx ends or a message cannot be sent.
+// serve sends orders, status and progress. It returns when ctx ends or a message cannot be sent.
 func (m *Manager) serve(ctx context.Context, link *managerStream, stream interface {
 	Send(*wire.ManagerOrder) error
 }) error {
@@ -78,7 +78,7 @@ func (m *Manager) serve(ctx context.Context, link *managerStream, stream interfa
 	defer cancel()
 	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
-	var sent float32 // the last progress
+	var sent float32 // latest progress that was sent
 	for {
 		var order *wire.ManagerOrder
 		var snapshot *driver.Status

@@ -12,23 +12,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// snapshotAge is how long a received snapshot is reused.
+// snapshotAge is how long Driver reuses a received snapshot.
 const snapshotAge = time.Second
 
-// maxRecentEvents is the largest number of recent events that are sent with a snapshot.
+// maxRecentEvents is the maximum number of recent events that are sent with a snapshot.
 const maxRecentEvents = 200
 
-// snapshots is what an ApplicationMaster knows of the application's state, which the driver
-// keeps. Driver.mu guards it.
+// snapshots contains the latest state of the application that the driver has sent. Driver.mu guards
+// it.
 type snapshots struct {
-	request  bool             // set if a request for a snapshot is to be sent
-	latest   *events.Snapshot // the latest snapshot received; nil if none was
-	received time.Time        // when latest was received
+	request  bool             // the next message must request a snapshot
+	latest   *events.Snapshot // latest received snapshot; nil for none
+	received time.Time        // time at which latest was received
 	next     chan struct{}    // closed when latest is replaced
 }
 
-// Snapshot returns the application's state without single tasks. If the driver does not
-// send it within statusTimeout, Snapshot returns the last known state; nil if there is none.
+// Snapshot returns the application's state, without single tasks. If the driver does not send the
+// state within statusTimeout, Snapshot returns the latest received state; nil if there is none.
 func (r *Driver) Snapshot() *events.Snapshot {
 	r.mu.Lock()
 	latest, next := r.snapshots.latest, r.snapshots.next
@@ -51,7 +51,7 @@ func (r *Driver) Snapshot() *events.Snapshot {
 	return r.snapshots.latest
 }
 
-// receive replaces the latest snapshot.
+// receive decodes a snapshot and makes it the latest.
 func (s *snapshots) receive(encoded []byte) error {
 	latest, err := decodeSnapshot(encoded)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *snapshots) receive(encoded []byte) error {
 	return nil
 }
 
-// Record sends an event to the driver, which records it.
+// Record sends an event to the driver, which records the event.
 func (r *Driver) Record(e events.Event) {
 	encoded, err := encodeEvent(e)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *Driver) Record(e events.Event) {
 	r.addToReport(func(report *wire.ManagerReport) { report.Events = append(report.Events, encoded) })
 }
 
-// typedEvent is the JSON of an event with its type.
+// typedEvent is the JSON encoding of an event, with the event's type.
 type typedEvent struct {
 	Type  string          `json:"type"`
 	Event json.RawMessage `json:"event"`
@@ -99,7 +99,7 @@ func decodeEvent(encoded []byte) (events.Event, error) {
 	return e, json.Unmarshal(t.Event, e)
 }
 
-// snapshotJSON is a snapshot with its latest events.
+// snapshotJSON is the JSON encoding of a snapshot, with its latest events.
 type snapshotJSON struct {
 	State  *events.Snapshot  `json:"state"`
 	Recent []json.RawMessage `json:"recent"`
