@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Applications answers questions about a cluster's applications. *yarnrest.Client implements
-// it; other implementations return the same errors as *yarnrest.Client.
+// Applications returns reports about a cluster's applications. *yarnrest.Client implements it.
+// Other implementations return the same errors as *yarnrest.Client.
 type Applications interface {
 	Application(ctx context.Context, id string) (*yarnrest.Application, error)
 	Applications(ctx context.Context, filter yarnrest.Filter) ([]yarnrest.Application, error)
@@ -24,21 +24,21 @@ type Applications interface {
 	HasAnswered() bool
 }
 
-// rpcApplications implements Applications by RPCs. It is used on clusters with Kerberos.
-// There the REST API usually does not authenticate its callers, and therefore returns only
-// what everybody may know.
+// rpcApplications implements Applications by RPCs to the ResourceManager. It is used on clusters
+// with Kerberos, because their REST API usually does not authenticate callers, and so returns only
+// public information.
 type rpcApplications struct {
 	manager func() (*yarn.RMClient, error)
-	// nodes returns the cluster's nodes. It is needed because RPCs do not return the address of
-	// the web server of the node on which an ended ApplicationMaster ran.
+	// nodes returns the cluster's nodes. RPCs do not return the address of the node's web server
+	// for an ApplicationMaster that has ended, so it is looked up among the nodes.
 	nodes    func(ctx context.Context, states ...string) ([]yarnrest.Node, error)
 	answered atomic.Bool
 }
 
 func (a *rpcApplications) HasAnswered() bool { return a.answered.Load() }
 
-// ask calls call with a client of the ResourceManager. It converts call's error to the error
-// of the REST API that means the same; see restError.
+// ask calls call with a client of the ResourceManager. It converts an error of call to the
+// equivalent error of the REST API (see restError).
 func (a *rpcApplications) ask(call func(manager *yarn.RMClient) error) error {
 	manager, err := a.manager()
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *rpcApplications) Attempts(ctx context.Context, id string) (attempts []y
 	if err != nil {
 		return nil, err
 	}
-	addresses := map[string]string{} // of web servers, by host
+	addresses := map[string]string{} // addresses of the nodes' web servers, by host
 	for _, node := range nodes {
 		addresses[node.Host] = node.HTTPAddress
 	}
@@ -127,7 +127,7 @@ func (a *rpcApplications) Attempts(ctx context.Context, id string) (attempts []y
 		if report.Container != (yarn.ContainerID{}) {
 			attempt.ContainerID = report.Container.String()
 		}
-		if attempt.ContainerID != "" && attempt.NodeHTTPAddress == "" { // the ApplicationMaster has not registered
+		if attempt.ContainerID != "" && attempt.NodeHTTPAddress == "" { // the ApplicationMaster of the attempt has not registered
 			containers, err := a.Containers(ctx, id, attempt.ID)
 			if err != nil && !errors.Is(err, yarnrest.ErrNotFound) {
 				return nil, err
@@ -165,7 +165,7 @@ func stateOf(state yarn.ApplicationState) yarnrest.ApplicationState {
 	return yarnrest.ApplicationState(strings.ReplaceAll(strings.ToUpper(state.String()), "-", "_"))
 }
 
-// applicationOf returns the parts of a report that this package uses.
+// applicationOf converts the parts of an RPC's report that this package uses.
 func applicationOf(report yarn.ApplicationReport) *yarnrest.Application {
 	const percent = 100
 	application := &yarnrest.Application{
@@ -175,7 +175,7 @@ func applicationOf(report yarn.ApplicationReport) *yarnrest.Application {
 		Started: report.Started, Launched: report.Launched, Finished: report.Finished, LogAggregationStatus: report.LogAggregation,
 	}
 	if report.Attempt.Attempt > 0 {
-		application.AMContainerLogs = report.Attempt.String() // the attempt's id, not a URL as with REST
+		application.AMContainerLogs = report.Attempt.String() // with REST a URL, here the id of the attempt
 	}
 	switch report.FinalStatus {
 	case yarn.FinalSucceeded:
@@ -188,8 +188,8 @@ func applicationOf(report yarn.ApplicationReport) *yarnrest.Application {
 	return application
 }
 
-// known returns text, or "" if text is "N/A". RPCs return "N/A" for a value that is missing,
-// or that the caller may not read.
+// known returns text, or "" if text is "N/A". In RPCs, "N/A" means that the value is missing or
+// that the caller may not read it.
 func known(text string) string {
 	if text == "N/A" {
 		return ""
@@ -197,9 +197,9 @@ func known(text string) string {
 	return text
 }
 
-// restError returns the error of the REST API that means the same as err, an RPC's error. If
-// there is none, it returns err. Callers need to recognize the errors for an unknown
-// application and for a ResourceManager that does not answer.
+// restError converts the error err of an RPC to the equivalent error of the REST API. If there is
+// no equivalent, restError returns err. The conversion lets callers recognize two errors: the
+// ResourceManager does not know the application, or no ResourceManager answers.
 func restError(err error) error {
 	var call *ipc.CallError
 	var remote *ipc.RemoteError

@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// askByRPC starts a fake ResourceManager. It returns a client of its RPCs, and its server.
+// askByRPC starts a fake ResourceManager. It returns a client of its RPCs, and the server.
 func askByRPC(t *testing.T, nodes ...yarnrest.Node) (*rpcApplications, *ipctest.Server) {
 	server, err := ipctest.NewServer(ipctest.Options{})
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ var (
 	rpcAttempt = &pb.ApplicationAttemptId{ApplicationId: rpcID, AttemptId: proto.Int32(2)}
 )
 
-// reportOfRunning is the report that the user of a running application gets.
+// reportOfRunning returns the report of a running application that its user receives.
 func reportOfRunning() *pb.ApplicationReport {
 	return &pb.ApplicationReport{
 		ApplicationId: rpcID, User: proto.String("ann"), Queue: proto.String("default"), Name: proto.String("count"), ApplicationType: proto.String("BOBBIN"),
@@ -51,7 +51,7 @@ func TestApplicationsByRPC(t *testing.T) {
 			switch request.GetApplicationId().GetId() {
 			case 1:
 				return &pb.GetApplicationReportResponse{Report: reportOfRunning()}, nil
-			case 2: // what a user gets who may not see the application
+			case 2: // report for a user who may not view the application
 				return &pb.GetApplicationReportResponse{Report: &pb.ApplicationReport{
 					ApplicationId: rpcID, State: pb.YarnApplicationState_APPLICATION_FAILED.Enum(), Host: proto.String("N/A"), TrackingUrl: proto.String("N/A"),
 					FinalStatus: pb.FinalApplicationStatus_FINAL_STATUS_FAILED.Enum(), FinishTime: proto.Int64(1700000003000),

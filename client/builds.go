@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// chooseProgram returns the executable to upload: job.Program or, if that is this
-// process's own program (job.IsOwnProgram), its build for the nodes' platform.
+// chooseProgram returns the executable to upload: job.Program or, if job.IsOwnProgram is set, the
+// build of job.Program for the nodes' platform.
 func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) {
 	platform := config.Platform.In(job.Settings)
 	platformSet := job.Settings.IsSet(config.Platform.Name())
@@ -24,7 +24,7 @@ func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) 
 			return nil, err
 		}
 	}
-	// Assume the program's platform; checkPlatform asks the nodes later.
+	// Assume that the nodes have the program's platform. checkPlatform verifies this later.
 	if built := platformOf(path); !platformSet && supported(built) {
 		platform = built
 	}
@@ -35,7 +35,8 @@ func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) 
 	return program, err
 }
 
-// ownBuild returns the path of yarn.program or of this program's build for the platform.
+// ownBuild returns the value of yarn.program or, if that is not set, the path of the build of
+// job.Program for the platform.
 func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, platformSet bool) (string, error) {
 	if named := config.Program.In(job.Settings); named != "" {
 		return named, nil
@@ -59,14 +60,15 @@ func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, platfo
 		"others are made by %s -o %s), or name one with yarn.program (--program)", job.Program, orUnknown(platformOf(job.Program)), platform, sibling, build(platform), sibling)
 }
 
-// siblingName names a program's build for another platform, such as program-linux-arm64.
+// siblingName returns the file name of a program's build for another platform, such as
+// program-linux-arm64.
 func siblingName(program, platform string) string {
 	return program + "-" + strings.ReplaceAll(platform, "/", "-")
 }
 
-// buildsOf returns the paths of a program's builds by platform. These are the program itself
-// and the existing files with the names that siblingName returns. If the program is a
-// symbolic link, the files beside the link's target count too.
+// buildsOf returns the paths of a program's builds, by platform. The builds are the program itself,
+// and existing files with the names that siblingName returns. If the program is a symbolic link,
+// buildsOf also looks for such files beside the link's target.
 func buildsOf(program string) map[string]string {
 	builds := map[string]string{}
 	if own := platformOf(program); supported(own) {
@@ -88,18 +90,18 @@ func buildsOf(program string) map[string]string {
 	return builds
 }
 
-// supported reports whether bobbin runs on the platform, such as "linux/amd64".
+// supported reports whether bobbin's containers can run on a platform, such as "linux/amd64".
 func supported(platform string) bool {
 	system, processor, _ := strings.Cut(platform, "/")
 	_, known := machines[processor]
 	return system == "linux" && known
 }
 
-// appleProcessors maps the processors in macOS executables to Go's names.
+// appleProcessors maps the processors in macOS executables to their names in Go.
 var appleProcessors = map[macho.Cpu]string{macho.CpuAmd64: "amd64", macho.CpuArm64: "arm64"}
 
-// platformOf returns the platform of the executable at path, such as "linux/amd64". It
-// returns "" if path is not an executable that bobbin knows.
+// platformOf returns the platform of the executable at path, such as "linux/amd64". It returns ""
+// if path is not an executable of a known format.
 func platformOf(path string) string {
 	if image, err := elf.Open(path); err == nil {
 		defer image.Close()
@@ -121,14 +123,14 @@ func platformOf(path string) string {
 	return ""
 }
 
-// CheckRunsHere fails if a program cannot run on this machine, where its driver runs in
-// client mode.
+// CheckRunsHere fails if this machine cannot run a program. In client mode, the program's driver
+// runs on this machine.
 func CheckRunsHere(path string) error {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	built := platformOf(path)
 	system, _, _ := strings.Cut(built, "/")
 	switch {
-	// A Mac also runs programs built for its other processor.
+	// macOS can also run programs for the other processor that Macs have.
 	case built != "" && system == runtime.GOOS && (built == here || runtime.GOOS == "darwin"):
 		if runtime.GOOS != "linux" {
 			return nil

@@ -12,29 +12,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// A cache entry is a directory in HDFS with one file. The directory's name is the SHA-256 of
-// the file, and its modification time is the time of the last use. The file's modification
-// time must never change, because NodeManagers compare it with the timestamp in the
-// LocalResource.
+// A cache entry is a directory in HDFS with one file. The directory's name is the SHA-256 of the
+// file. The directory's modification time is the time of its last use. The file's modification time
+// must never change, because NodeManagers compare it with the timestamp in the LocalResource.
 
-// pruneLimit bounds the cache entries that one submission removes.
+// pruneLimit is the maximum number of cache entries that one submission removes.
 const pruneLimit = 100
 
-// stagingGrace is the age from which a staging directory may be removed. A younger
-// one may belong to a submission that the ResourceManager has not seen yet.
+// stagingGrace is the minimum age at which a staging directory may be removed. A younger directory
+// may belong to a submission that has not reached the ResourceManager yet.
 const stagingGrace = time.Hour
 
-// stagingLimit is the maximum number of applications that one submission asks the
-// ResourceManager about, to find out whether their staging directories can be removed.
+// stagingLimit is the maximum number of applications whose state one submission requests from the
+// ResourceManager, to decide whether it can remove their staging directories.
 const stagingLimit = 20
 
-// partMaxAge is the age after which an incomplete upload is removed.
+// partMaxAge is the age at which an incomplete upload is removed.
 const partMaxAge = 24 * time.Hour
 
 func (s *stager) cache() string { return s.base + "/cache" }
 
-// findCached sets file.info and file.isUploaded if the content was uploaded before. It also
-// updates the entry's time of last use, so that no other submission removes the entry.
+// findCached looks for the file's content in the cache. If the content is there, findCached sets
+// file.info and file.isUploaded, and updates the entry's time of last use, so that no other
+// submission removes the entry.
 func (s *stager) findCached(ctx context.Context, file *stagedFile) error {
 	info, err := s.files.Stat(ctx, file.target())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func (s *stager) findCached(ctx context.Context, file *stagedFile) error {
 	}
 	err = s.files.SetTimes(ctx, file.dir, time.Time{}, time.Now())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // another submission has just removed it: upload it again
+		return nil // another submission has just removed the entry, so upload the file again
 	}
 	file.info, file.isUploaded = info, err == nil
 	return err
@@ -67,10 +67,10 @@ func cacheDirs(files []stagedFile, cache string) []string {
 	return dirs
 }
 
-// pruneBefore returns the time limit for pruning: cache entries last used before it are
-// removed. The limit is maxAge ago. It is earlier if an application of the user still waits
-// for its ApplicationMaster, which updates the times of the entries that it uses. Then the
-// limit is at least partMaxAge before the submission of the oldest such application.
+// pruneBefore returns a time. prune may remove the cache entries that were last used before this
+// time. Usually it is maxAge ago. But an application of the user may still wait for its
+// ApplicationMaster, which updates the times of the entries that the application uses. Then the
+// result is at least partMaxAge before the submission of the oldest such application.
 func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.Time, error) {
 	limit := time.Now().Add(-maxAge)
 	waiting, err := c.apps.Applications(ctx, yarnrest.Filter{User: c.user, States: []yarnrest.ApplicationState{
@@ -80,8 +80,8 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 		return time.Time{}, fmt.Errorf("looking for applications that need cached files: %w", err)
 	}
 	for _, application := range waiting {
-		// A submission updates the times of its cache entries before it uploads files, which may
-		// take up to partMaxAge.
+		// A submission updates the times of its cache entries before it uploads files. The upload
+		// may take up to partMaxAge.
 		if marked := application.Started.Add(-partMaxAge); marked.Before(limit) {
 			limit = marked
 		}
@@ -89,8 +89,8 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 	return limit, nil
 }
 
-// prune removes cache entries last used before the given time, except those in inUse. From
-// the entries in inUse it removes only incomplete uploads that are older than partMaxAge.
+// prune removes cache entries that were last used before the given time, except the entries in
+// inUse. In these, it removes only incomplete uploads older than partMaxAge.
 func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) error {
 	entries, err := s.files.List(ctx, s.cache())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +111,7 @@ func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) er
 		if removed == pruneLimit || keep[entry.Path] || !entry.ModTime.Before(before) {
 			continue
 		}
-		// Another submission may have used the entry since List.
+		// Another submission may have used the entry after List.
 		if info, err := s.files.Stat(ctx, entry.Path); err != nil || !info.ModTime.Before(before) {
 			continue
 		}
@@ -123,8 +123,9 @@ func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) er
 	return nil
 }
 
-// pruneStaging removes the staging directories of ended applications, except own. Such
-// directories remain if a submission was killed before it called cleanUp.
+// pruneStaging removes the staging directories of ended applications. own is the staging directory
+// of the new application, which it never removes. Directories of ended applications exist if a
+// submission was killed before it called cleanUp.
 func (s *stager) pruneStaging(ctx context.Context, own string, hasEnded func(ctx context.Context, application string) (bool, error)) error {
 	entries, err := s.files.List(ctx, s.base+"/staging")
 	if errors.Is(err, fs.ErrNotExist) {

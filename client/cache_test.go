@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPruneKeepsFilesOfApplicationsWithoutAMaster submits while another application has
-// waited for its ApplicationMaster for longer than yarn.cache.maxAge. Only an
-// ApplicationMaster updates the times of its application's files.
+// TestPruneKeepsFilesOfApplicationsWithoutAMaster submits while another application waits for its
+// ApplicationMaster. It has waited for longer than yarn.cache.maxAge, and only its
+// ApplicationMaster would update the times of its cache entries.
 func TestPruneKeepsFilesOfApplicationsWithoutAMaster(t *testing.T) {
 	me, err := user.Current()
 	require.NoError(t, err)
@@ -21,7 +21,7 @@ func TestPruneKeepsFilesOfApplicationsWithoutAMaster(t *testing.T) {
 	waiting := map[string]any{"id": "application_1700000000000_0009", "state": "ACCEPTED", "startedTime": now.Add(-30 * time.Hour).UnixMilli()}
 	for name, test := range map[string]struct {
 		listed []map[string]any
-		age    time.Duration // of the entry
+		age    time.Duration // age of the cache entry
 		kept   bool
 	}{
 		"used since the application was submitted": {[]map[string]any{waiting}, 29 * time.Hour, true},

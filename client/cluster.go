@@ -1,9 +1,9 @@
 // Package client submits programs to YARN and reports on applications.
 //
-// A submission ([Cluster.Submit], [Cluster.Start]) checks the program and the
-// request, stages files in HDFS, submits the application to the ResourceManager,
-// follows it to its end and removes its staged files. Errors carry the exit status
-// of the process, see [ExitCode]. Package client/logs reads logs.
+// A submission ([Cluster.Submit], [Cluster.Start]) checks the program and the settings, stages
+// files in HDFS, submits the application to the ResourceManager, polls the application until it has
+// ended, and removes the staged files. Errors contain the exit status of the process, see
+// [ExitCode]. Package client/logs reads logs.
 package client
 
 import (
@@ -27,18 +27,17 @@ type Cluster struct {
 	hadoop   *conf.Config
 	identity *Identity
 	user     string
-	types    []string // the application types that List selects
+	types    []string // application types that List selects
 	rest     *yarnrest.Client
 	apps     Applications
 	log      *slog.Logger
 
 	opening sync.Mutex
-	rpc     *yarn.RMClient // opened by the method manager when it is first needed; nil before
+	rpc     *yarn.RMClient // set by the first call of manager; nil before
 }
 
-// Connect loads the environment's Hadoop configuration, overridden by the settings'
-// hadoop.* keys, and logs in to Kerberos if the cluster asks for it. It sends nothing
-// to the cluster yet.
+// Connect reads the environment's Hadoop configuration, in which the settings hadoop.* override
+// keys. If the cluster requires Kerberos, Connect logs in. It sends no request to the cluster.
 func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if err != nil {
@@ -47,8 +46,8 @@ func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	return newCluster(hadoop, settings, log)
 }
 
-// HadoopConfig returns this machine's Hadoop configuration, overridden by hadoop.* settings.
-// It returns nil if there is neither a configuration nor such a setting.
+// HadoopConfig returns this machine's Hadoop configuration, in which the settings hadoop.* override
+// keys. It returns nil if there is neither a configuration nor such a setting.
 func HadoopConfig(settings *config.Config) (*conf.Config, error) {
 	overrides := config.Hadoop.In(settings)
 	hadoop, err := conf.FromEnvironment(overrides)
@@ -93,24 +92,24 @@ func types(settings *config.Config) []string {
 	return types
 }
 
-// addresses returns the addresses of the ResourceManagers and NameNodes. It ignores
-// configuration errors, because calls that need an address report them.
+// addresses returns the addresses of the ResourceManagers and NameNodes. It ignores configuration
+// errors, because requests to these servers report them.
 func (c *Cluster) addresses() []string {
 	managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address")
 	names, _ := c.hadoop.NameNodes(c.hadoop.DefaultFS())
 	return append(managers, names...)
 }
 
-// Hadoop returns the cluster's configuration.
+// Hadoop returns the Hadoop configuration of the cluster.
 func (c *Cluster) Hadoop() *conf.Config { return c.hadoop }
 
-// User returns the user on whose behalf requests are sent to the cluster.
+// User returns the user as whom this process sends requests to the cluster.
 func (c *Cluster) User() string { return c.user }
 
-// REST returns the client of the cluster's ResourceManagers.
+// REST returns a client of the ResourceManagers' REST API.
 func (c *Cluster) REST() *yarnrest.Client { return c.rest }
 
-// Applications returns the client for questions about the cluster's applications.
+// Applications returns a client for reports about the cluster's applications.
 func (c *Cluster) Applications() Applications { return c.apps }
 
 // Logger returns the logger given to Connect.
@@ -122,15 +121,16 @@ func (c *Cluster) Close() {
 	c.opening.Lock()
 	defer c.opening.Unlock()
 	if c.rpc != nil {
-		_ = c.rpc.Close() // always nil
+		_ = c.rpc.Close() // RMClient.Close always returns nil
 	}
 	c.identity.Close()
 }
 
-// applicationID matches ids: the ResourceManager's start time and a number.
+// applicationID matches application ids, which contain the ResourceManager's start time and a
+// number.
 var applicationID = regexp.MustCompile(`^application_\d+_\d{4,}$`)
 
-// CheckApplicationID fails if id cannot be an application's.
+// CheckApplicationID returns a usage error if id does not have the form of an application id.
 func CheckApplicationID(id string) error {
 	if !applicationID.MatchString(id) {
 		return UsageErrorf("%q is no application id: it looks like application_1700000000000_0001, see yarn-submit list", id)
@@ -138,8 +138,8 @@ func CheckApplicationID(id string) error {
 	return nil
 }
 
-// UnknownApplication gives err the exit status ExitCluster. If err is yarnrest.ErrNotFound,
-// the result's message says that the ResourceManager does not know the application.
+// UnknownApplication gives err the exit status ExitCluster. If err is yarnrest.ErrNotFound, the
+// result says that the ResourceManager does not know the application.
 func UnknownApplication(id string, err error) error {
 	var answer *yarnrest.RemoteError
 	if errors.As(err, &answer) && errors.Is(err, yarnrest.ErrNotFound) {
@@ -148,8 +148,8 @@ func UnknownApplication(id string, err error) error {
 	return RefusedError(err)
 }
 
-// unknownError says that the ResourceManager does not know the application. Unlike answer,
-// its message does not name a Java exception.
+// unknownError is the error for an application that the ResourceManager does not know. Its message
+// does not contain the Java exception in answer.
 type unknownError struct {
 	id     string
 	answer *yarnrest.RemoteError
@@ -166,8 +166,8 @@ func (u *unknownError) Error() string {
 
 func (u *unknownError) Unwrap() error { return u.answer }
 
-// WarnIfSilent prints a message after answerNotice if no ResourceManager has answered by
-// then. Calling stop prevents this.
+// WarnIfSilent prints a message after answerNotice if no ResourceManager has answered until then.
+// The caller calls stop to cancel the message.
 func (c *Cluster) WarnIfSilent(console *Console) (stop func()) {
 	timer := time.AfterFunc(answerNotice, func() {
 		if managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); !c.rest.HasAnswered() && !c.apps.HasAnswered() {

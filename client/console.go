@@ -12,20 +12,20 @@ import (
 	"golang.org/x/term"
 )
 
-// Console prints messages for the user and, on a terminal, a live line below them
-// that is redrawn in place. It is safe for concurrent use.
+// Console prints messages for the user. On a terminal, it also shows a live line below the
+// messages, which it redraws in place. It is safe for concurrent use.
 type Console struct {
 	mu    sync.Mutex
 	out   io.Writer
-	width func() int // columns; nil if out is no terminal
+	width func() int // returns the number of columns; nil if out is not a terminal
 	color bool
 	live  string // the text of the live line
-	// shared is set if the program's stdout is the same terminal.
+	// shared is set if the program's stdout is the same terminal as out.
 	shared bool
 }
 
-// NewConsole returns a console for out. On a terminal it has a live line, in colour
-// unless NO_COLOR is set.
+// NewConsole returns a console that writes to out. If out is a terminal, the console shows a live
+// line, with colours if NO_COLOR is not set.
 func NewConsole(out io.Writer) *Console {
 	console := &Console{out: out}
 	file, ok := out.(*os.File)
@@ -43,10 +43,10 @@ func NewConsole(out io.Writer) *Console {
 	return console
 }
 
-// Share makes the console share its terminal with what the program prints, if stdout is a
-// terminal too. The live line is then shown only while tasks run, and begins where the
-// program would print next. The program must print to the returned writer, which erases the
-// live line before it writes to stdout.
+// Share prepares the console for a program that prints to the same terminal. If stdout is a
+// terminal, the live line is then shown only while tasks run, and starts at the position at which
+// the program prints next. The program must print to the returned writer, which erases the live
+// line and then writes to stdout.
 func (c *Console) Share(stdout *os.File) io.Writer {
 	if c.width == nil || !term.IsTerminal(int(stdout.Fd())) {
 		return stdout
@@ -55,7 +55,7 @@ func (c *Console) Share(stdout *os.File) io.Writer {
 	return &liveLineWriter{console: c, out: stdout}
 }
 
-// liveLineWriter erases the live line of a console before each write.
+// liveLineWriter is a writer that erases the console's live line before each write.
 type liveLineWriter struct {
 	console *Console
 	out     io.Writer
@@ -66,12 +66,12 @@ func (b *liveLineWriter) Write(text []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.erase()
-	c.live = "" // not redrawn after text, which may end within a line
+	c.live = "" // do not redraw the live line, because the text may end within a line
 	return b.out.Write(text)
 }
 
-// HideShared erases the live line if the program's stdout is the same terminal. The line
-// appears again when it next changes.
+// HideShared erases the live line if the program's stdout is the same terminal. The next change of
+// the live line shows it again.
 func (c *Console) HideShared() {
 	if c.shared {
 		c.SetLive("")
@@ -80,7 +80,7 @@ func (c *Console) HideShared() {
 
 func (c *Console) isLive() bool { return c.width != nil }
 
-// Print writes a line that stays on the screen.
+// Print writes a line above the live line.
 func (c *Console) Print(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *Console) Print(format string, args ...any) {
 	c.draw()
 }
 
-// Write writes complete lines, for loggers.
+// Write writes lines above the live line, for loggers. lines must end with a line end.
 func (c *Console) Write(lines []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +104,7 @@ func (c *Console) Warn(format string, args ...any) {
 	c.Print("warning: %s", fmt.Sprintf(format, args...))
 }
 
-// SetLive replaces the live line; "" removes it.
+// SetLive replaces the text of the live line; "" removes the line.
 func (c *Console) SetLive(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *Console) draw() {
 		return
 	}
 	line := c.live
-	// Leave the last column empty, because a terminal would wrap the line otherwise.
+	// Leave the last column empty, because some terminals would wrap a full line.
 	if most := c.width() - 1; utf8.RuneCountInString(line) > most {
 		line = string([]rune(line)[:max(most, 0)])
 	}
@@ -138,7 +138,7 @@ func (c *Console) draw() {
 		line = colourBar(line)
 	}
 	if c.shared {
-		line += "\r" // what the program prints overwrites the line
+		line += "\r" // the program's next output overwrites the line
 	}
 	fmt.Fprint(c.out, line)
 }
@@ -168,7 +168,7 @@ func (c *Console) paint(colour, word string) string {
 	return colour + word + reset
 }
 
-// bar returns a progress bar such as "[===> ]", with width columns between the brackets.
+// bar returns a progress bar such as "[===> ]" with width characters between the brackets.
 func bar(done, total, width int) string {
 	if total <= 0 {
 		return "[" + strings.Repeat(" ", width) + "]"
@@ -183,7 +183,7 @@ func bar(done, total, width int) string {
 	return "[" + strings.Repeat("=", filled-1) + ">" + strings.Repeat(" ", width-filled) + "]"
 }
 
-// Seconds formats a duration briefly: 0.3s, 12.3s, 2m05s, 1h02m.
+// Seconds formats a duration like 0.3s, 12.3s, 2m05s or 1h02m.
 func Seconds(d time.Duration) string {
 	switch {
 	case d.Round(100*time.Millisecond) < time.Minute:
@@ -195,7 +195,7 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// bytesText formats a size: 812 B, 21.0 MB.
+// bytesText formats a size in bytes like 812 B or 21.0 MB.
 func bytesText(n int64) string {
 	value, unit := float64(n), 0
 	units := []string{"B", "kB", "MB", "GB", "TB"}

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// liveConsole returns a console on a terminal with the given number of columns.
+// liveConsole returns a console for a terminal with the given number of columns, and its output.
 func liveConsole(columns int) (*Console, *bytes.Buffer) {
 	out := &bytes.Buffer{}
 	return &Console{out: out, width: func() int { return columns }}, out
 }
 
-// screen returns what a terminal shows after written. It interprets line feeds,
-// carriage returns and the erasing of the rest of a line.
+// screen returns the lines that a terminal shows after the output written. It interprets line
+// feeds, carriage returns and the sequence that erases the rest of a line.
 func screen(written string) []string {
 	lines, column := []string{""}, 0
 	for len(written) > 0 {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// failureCause says why an application failed or was killed.
+// failureCause is the reason why an application failed or was killed.
 type failureCause struct {
-	message string // one line: what happened, and the setting that helps, if there is one
-	details string // the text of YARN or the program; "" if message contains all of it
+	message string // one line: the event and, if there is one, the setting that prevents it
+	details string // text from YARN or the program; "" if message contains all of it
 }
 
-// explain derives the cause of failure from an application's diagnostics. Diagnostics from
-// bobbin's ApplicationMaster begin with the message to show. In diagnostics from YARN, the
-// reason is somewhere in a long text.
+// explain derives the failure cause from an application's state and diagnostics. Diagnostics from
+// bobbin's ApplicationMaster begin with the message. Diagnostics from YARN contain the reason
+// somewhere in a long text.
 func explain(state, diagnostics string) failureCause {
 	diagnostics = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(diagnostics), recoveredPrefix))
 	switch state {
@@ -27,7 +27,7 @@ func explain(state, diagnostics string) failureCause {
 	return explainFailed(diagnostics)
 }
 
-// recoveredPrefix is what a restarted ResourceManager puts before an application's
+// recoveredPrefix is the prefix that a restarted ResourceManager adds to an application's
 // diagnostics (RMAppImpl of Hadoop 3).
 const recoveredPrefix = "Attempt recovered after RM restart"
 
@@ -39,7 +39,7 @@ func explainFinished(diagnostics string) failureCause {
 	return failureCause{message: strings.TrimSpace(message), details: strings.Trim(details, "\n")}
 }
 
-// killedBy matches ClientRMService's diagnostics of a killed application.
+// killedBy matches the diagnostics of a killed application (ClientRMService of Hadoop 3).
 var killedBy = regexp.MustCompile(`was killed by user (\S+?)(?: at (\S+?))?(?: with diagnostic message: (.+))?\.?(?:\n|$)`)
 
 func explainKilled(diagnostics string) failureCause {
@@ -62,7 +62,8 @@ func explainKilled(diagnostics string) failureCause {
 	return failureCause{message: "killed; YARN does not say by whom"}
 }
 
-// dropIfRepeated returns diagnostics, or "" if they are one line that contains message.
+// dropIfRepeated returns diagnostics. It returns "" if diagnostics are a single line that contains
+// message.
 func dropIfRepeated(diagnostics, message string) string {
 	if !strings.Contains(diagnostics, "\n") && strings.Contains(diagnostics, message) {
 		return ""
@@ -70,8 +71,8 @@ func dropIfRepeated(diagnostics, message string) string {
 	return diagnostics
 }
 
-// clusterCauses explains patterns in YARN's diagnostics. The first match wins. $1
-// and so on in words refer to the pattern's groups.
+// clusterCauses maps patterns in YARN's diagnostics to messages. The first match applies. The field
+// words is the message; $1 and so on stand for the groups of the pattern.
 var clusterCauses = []struct {
 	pattern *regexp.Regexp
 	words   string
@@ -126,11 +127,12 @@ func explainFailed(diagnostics string) failureCause {
 	return failureCause{message: message, details: strings.Trim(rest, "\n")}
 }
 
-// paragraphStart matches NodeManagers' timestamps of paragraphs, "[2026-11-21 12:42:09.162]".
+// paragraphStart matches the timestamps with which NodeManagers begin paragraphs, such as
+// "[2026-11-21 12:42:09.162]".
 var paragraphStart = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d [\d:.]+\]`)
 
-// withoutRepeatedParagraphs drops paragraphs that occurred before, because a NodeManager
-// reports the end of a container twice, each time with the container's stderr.
+// withoutRepeatedParagraphs removes paragraphs that occur twice, because a NodeManager reports the
+// end of a container twice, each time with the container's stderr.
 func withoutRepeatedParagraphs(diagnostics string) string {
 	var kept strings.Builder
 	seen := map[string]bool{}
@@ -163,12 +165,12 @@ func withoutRepeatedParagraphs(diagnostics string) string {
 	return strings.TrimSpace(kept.String())
 }
 
-// detailedOutput starts the text that the ResourceManager appends to a NodeManager's
-// diagnostics.
+// detailedOutput is the beginning of the text that the ResourceManager appends to the diagnostics
+// of a NodeManager.
 const detailedOutput = "For more detailed output, check the application tracking page"
 
-// exitMeanings explains containers' exit statuses, of YARN (ContainerExitStatus.java
-// of Hadoop 3) and of bobbin's ApplicationMaster.
+// exitMeanings maps exit statuses of containers to their meanings. They are statuses of YARN
+// (ContainerExitStatus.java of Hadoop 3) and of bobbin's ApplicationMaster.
 var exitMeanings = map[int]string{
 	-100:  "aborted by YARN",
 	-101:  "the node's disks failed",
@@ -202,7 +204,7 @@ func exitMeaning(status int) string {
 	return fmt.Sprintf("exit status %d; yarn-submit logs shows what it wrote", status)
 }
 
-// The states of an application (YarnApplicationState.java of Hadoop 3).
+// States of an application (YarnApplicationState.java of Hadoop 3).
 const (
 	stateAccepted = "ACCEPTED"
 	stateRunning  = "RUNNING"

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Diagnostics of Hadoop 3.4, without repetitions.
+// Diagnostics of Hadoop 3.4, with repeated paragraphs removed.
 const (
 	killedAM = "Application application_1795262624078_0012 failed 1 times (global limit =4; local limit is =1) due to AM Container for appattempt_1795262624078_0012_000001 exited with  exitCode: 137\n" +
 		"Failing this attempt.Diagnostics: [2026-11-21 12:13:41.205]Container killed on request. Exit code is 137\n" +

@@ -26,33 +26,33 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Levels of findings.
+// Values of Finding.Level.
 const (
 	LevelOK      = "ok"
 	LevelWarning = "warning"
 	LevelProblem = "problem"
 )
 
-// Finding is the result of one check of RunDoctor.
+// Finding is the result of one check of [RunDoctor].
 type Finding struct {
-	Check  string `json:"check"`            // what was checked, such as "NameNode nn1:8020"
+	Check  string `json:"check"`            // object of the check, such as "NameNode nn1:8020"
 	Level  string `json:"level"`            // LevelOK, LevelWarning or LevelProblem
-	Result string `json:"found"`            // what the check found, or the cause of the problem
-	Key    string `json:"key,omitempty"`    // the setting, of Hadoop or bobbin, on which the result depends
-	Remedy string `json:"remedy,omitempty"` // what to do; "" if Result says so
+	Result string `json:"found"`            // result of the check, or the cause of the problem
+	Key    string `json:"key,omitempty"`    // setting of Hadoop or bobbin on which the result depends; "" for none
+	Remedy string `json:"remedy,omitempty"` // advice for the user; "" if Result contains the advice or none is needed
 }
 
 const (
-	// doctorTimeout bounds each check.
+	// doctorTimeout limits each check.
 	doctorTimeout = 10 * time.Second
-	// If clocks differ by warningSkew or more, that is a warning. If they differ by maxSkew or
-	// more and Kerberos is used, it is a problem, because servers then refuse tickets.
+	// A difference of the clocks of at least warningSkew is a warning. With Kerberos, a difference
+	// of at least maxSkew is a problem, because servers then refuse tickets.
 	warningSkew = 30 * time.Second
 	maxSkew     = 5 * time.Minute
 )
 
-// RunDoctor checks whether this machine can submit to the cluster of its Hadoop
-// configuration, and returns what it found, in the order of the checks.
+// RunDoctor checks whether this machine can submit to the cluster of its Hadoop configuration, and
+// returns a finding for each check, in the order of the checks.
 func RunDoctor(ctx context.Context, settings *config.Config, log *slog.Logger) []Finding {
 	e := &doctorRun{settings: settings, log: log}
 	var err error
@@ -75,7 +75,7 @@ func RunDoctor(ctx context.Context, settings *config.Config, log *slog.Logger) [
 	return e.findings
 }
 
-// doctorRun collects findings.
+// doctorRun is one run of the checks, with its findings.
 type doctorRun struct {
 	settings *config.Config
 	hadoop   *conf.Config
@@ -96,7 +96,7 @@ func (e *doctorRun) problem(check string, err error, key, remedy string) {
 	e.findings = append(e.findings, Finding{Check: check, Level: LevelProblem, Result: err.Error(), Key: key, Remedy: remedy})
 }
 
-// login describes the user and the login to Kerberos.
+// login adds findings about the user and the login to Kerberos.
 func (e *doctorRun) login() {
 	identity := e.cluster.identity
 	switch {
@@ -163,7 +163,7 @@ func (e *doctorRun) managers(ctx context.Context) {
 	}
 }
 
-// nameNodes checks the RPC servers of the default file system's NameNodes.
+// nameNodes checks the RPC servers of the NameNodes of the default file system.
 func (e *doctorRun) nameNodes(ctx context.Context) {
 	root := e.hadoop.DefaultFS()
 	if !strings.HasPrefix(root, "hdfs://") {
@@ -180,9 +180,9 @@ func (e *doctorRun) nameNodes(ctx context.Context) {
 	}
 }
 
-// daemon checks a Hadoop daemon: whether it answers an RPC without arguments, and accepts
-// the user. The RPC's result is ignored. key is the setting that contains the daemon's
-// Kerberos principal.
+// daemon checks whether a Hadoop daemon answers an RPC without arguments and accepts the user.
+// daemon ignores the RPC's result. key is the setting that contains the daemon's Kerberos
+// principal.
 func (e *doctorRun) daemon(ctx context.Context, check, address, method, key string, options ipc.Options) {
 	identity, protection := e.cluster.identity, sasl.QOP("")
 	options.RetryFor, options.ConnectTimeout, options.CallTimeout = -1, doctorTimeout, doctorTimeout
@@ -222,8 +222,8 @@ func (e *doctorRun) daemon(ctx context.Context, check, address, method, key stri
 	e.ok(check, "answers %s%s", how, standby)
 }
 
-// web checks a ResourceManager's web server: whether it answers, whether it asks for SPNEGO
-// and accepts the user's ticket, and whether its clock agrees with this machine's.
+// web checks the web server of a ResourceManager: whether it answers, whether it requires SPNEGO
+// and accepts the user's ticket, and whether its clock agrees with this machine's clock.
 func (e *doctorRun) web(ctx context.Context, address string) {
 	check, scheme := "REST API "+address, "http://"
 	if e.hadoop.HTTPSOnly() {
@@ -292,8 +292,8 @@ func (e *doctorRun) clock(server string, difference time.Duration) {
 	}
 }
 
-// queues checks the queue that applications would be submitted to, the nodes, and the
-// maximum size of a container.
+// queues checks the queue to which applications would be submitted, the nodes, and the maximum size
+// of a container.
 func (e *doctorRun) queues(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
@@ -330,7 +330,7 @@ func (e *doctorRun) queues(ctx context.Context) {
 	}
 }
 
-// nodeManagers checks whether this machine reaches the web servers of some nodes.
+// nodeManagers checks whether this machine can connect to the web servers of some nodes.
 func (e *doctorRun) nodeManagers(ctx context.Context, nodes []yarnrest.Node) {
 	var silent []string
 	var reason error

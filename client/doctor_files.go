@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// fileSystem checks the staging directory, writes and reads a block there, and gets and
-// cancels a delegation token.
+// fileSystem checks the staging directory, writes and reads a block in it, and obtains and cancels
+// a delegation token.
 func (e *doctorRun) fileSystem(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*doctorTimeout)
 	defer cancel()
@@ -34,8 +34,7 @@ func (e *doctorRun) fileSystem(ctx context.Context) {
 	e.token(ctx, files, stager.base)
 }
 
-// block writes, reads and removes a file in dir. It is the only check that connects to
-// datanodes.
+// block writes, reads and removes a file in dir. Only this check connects to DataNodes.
 func (e *doctorRun) block(ctx context.Context, files *storage.Files, dir string) {
 	const check, key = "block", "dfs.data.transfer.protection"
 	err := CopyBlock(ctx, files, dir)
@@ -48,8 +47,8 @@ func (e *doctorRun) block(ctx context.Context, files *storage.Files, dir string)
 	e.ok(check, "written and read; %s is %s", key, e.hadoop.GetDefault(key, "not set"))
 }
 
-// CopyBlock writes a file in a directory of HDFS, reads it again and removes it. It fails
-// if it cannot reach the NameNode or the datanode that the NameNode names.
+// CopyBlock writes a file in an HDFS directory, reads it and removes it. It fails if it cannot
+// connect to the NameNode, or to the DataNode that the NameNode selects.
 func CopyBlock(ctx context.Context, files *storage.Files, dir string) (err error) {
 	const content = "yarn-submit doctor"
 	name := dir + "/doctor-" + rand.Text()
@@ -81,9 +80,8 @@ func CopyBlock(ctx context.Context, files *storage.Files, dir string) (err error
 	return err
 }
 
-// token gets a delegation token for the file system of uri, and cancels it. If
-// HADOOP_TOKEN_FILE_LOCATION is set, token does not get one, but checks the one in that
-// file.
+// token obtains a delegation token for the file system of uri, and cancels it. If
+// HADOOP_TOKEN_FILE_LOCATION is set, token instead checks the token in that file.
 func (e *doctorRun) token(ctx context.Context, files *storage.Files, uri string) {
 	const check = "delegation token"
 	if !e.cluster.identity.Secure() {

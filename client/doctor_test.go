@@ -22,7 +22,7 @@ func TestDoctorWithoutACluster(t *testing.T) {
 }
 
 func TestDoctorFindsWhatDoesNotAnswer(t *testing.T) {
-	f := newFakeYARN(t) // serves REST, but no RPCs
+	f := newFakeYARN(t) // serves REST requests, but no RPCs
 	e := &doctorRun{cluster: f.cluster(map[string]string{"yarn.resourcemanager.address": "127.0.0.1:1"}), settings: config.Default(), log: slog.New(slog.DiscardHandler)}
 	e.hadoop = e.cluster.hadoop
 	e.managers(t.Context())
@@ -49,7 +49,7 @@ func TestDoctorComparesClocks(t *testing.T) {
 }
 
 func TestDoctorWritesAndReadsABlock(t *testing.T) {
-	f := newFakeYARN(t) // its file system is the local disk
+	f := newFakeYARN(t) // the default file system is the local disk
 	settings, err := config.FromMap(map[string]string{"yarn.stagingDir": "file://" + t.TempDir()})
 	require.NoError(t, err)
 	e := &doctorRun{cluster: f.cluster(nil), settings: settings, log: slog.New(slog.DiscardHandler)}

@@ -12,26 +12,26 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// progressInterval is the time between two updates of the progress of a driver in this
-// process. A shorter run shows no progress.
+// progressInterval is the time between two updates of the progress of a driver in this process. For
+// a driver that ends before the first update, no progress is shown.
 const progressInterval = 250 * time.Millisecond
 
-// InProcessDriver is a driver in this process. Follow shows its progress in the same form as that
+// InProcessDriver shows the progress of a driver in this process, in the same form as the progress
 // of an application on YARN.
 type InProcessDriver struct {
 	Console *Console
-	ID      string // of the application
+	ID      string // id of the application
 	Driver  *driver.Driver
-	// Cluster is set if the executors are other processes, which a cluster starts.
+	// Cluster is set if a cluster starts the executors in other processes.
 	Cluster bool
-	// Pages is the address of the application's pages; "" for none. It is printed with the
-	// first progress.
+	// Pages is the URL of the application's pages; "" for none. Follow prints it with the first
+	// progress.
 	Pages string
 }
 
-// Follow calls run and shows the driver's progress until run returns, then how the
-// application ended. It returns run's error. If run fails and ctx has ended, Follow shows
-// that the application was killed.
+// Follow calls run, shows the driver's progress until run returns, prints the final state of the
+// application, and returns run's error. If run fails after ctx has ended, Follow prints that the
+// application was killed.
 func (o InProcessDriver) Follow(ctx context.Context, run func() error) error {
 	began := time.Now()
 	done := make(chan struct{})
@@ -66,7 +66,7 @@ func (o InProcessDriver) show(began time.Time, done <-chan struct{}) {
 	}
 }
 
-// progress returns the driver's status as an ApplicationMaster reports it.
+// progress converts the driver's status to the form in which an ApplicationMaster reports it.
 func (o InProcessDriver) progress() *Progress {
 	status := o.Driver.Status()
 	totals := status.Totals
@@ -85,8 +85,8 @@ func (o InProcessDriver) progress() *Progress {
 	return progress
 }
 
-// wanted returns how many executors the driver requests. If the driver wants as many as it
-// can get, wanted returns how many have registered.
+// wanted returns the number of executors that the driver requests. If the driver requests an
+// unlimited number, wanted returns the number of registered executors.
 func wanted(status driver.Status) int {
 	count := 0
 	for _, profile := range status.Profiles {
@@ -98,8 +98,8 @@ func wanted(status driver.Status) int {
 	return count
 }
 
-// Summary returns the numbers of tasks and executors and what cost the most time, as
-// key=value pairs; see [Report.AddSummary].
+// Summary returns the numbers of tasks and executors, and the main causes of the run time, as
+// key=value pairs. See [Report.AddSummary].
 func (o InProcessDriver) Summary() string {
 	status := o.Driver.Status()
 	summary := status.Totals.KeyValues()
@@ -109,7 +109,7 @@ func (o InProcessDriver) Summary() string {
 	return summary + driver.CostsKeyValue(ui.Costs(o.Driver.Events().Newest(), time.Now()))
 }
 
-// printEnd prints how the application ended.
+// printEnd prints the final state of the application.
 func (o InProcessDriver) printEnd(ctx context.Context, began time.Time, failure error) {
 	report := &Report{
 		ApplicationID: o.ID, State: stateFinished, FinalStatus: string(yarnrest.StatusSucceeded),

@@ -13,11 +13,11 @@ import (
 const (
 	ExitSuccess = 0
 	ExitFailed  = 1 // the application failed or was killed
-	ExitUsage   = 2 // flags, configuration, program or arguments are wrong
-	ExitCluster = 3 // the cluster could not be reached, or refused the request
+	ExitUsage   = 2 // invalid flags, configuration, program or arguments
+	ExitCluster = 3 // the cluster does not answer, or has refused the request
 )
 
-// exitError is an error that determines the exit status of the process.
+// exitError is an error with an exit status for the process.
 type exitError struct {
 	code int
 	err  error
@@ -26,13 +26,16 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// FailedError gives err the exit status ExitFailed, unless it is nil or has a status.
+// FailedError gives err the exit status ExitFailed. If err is nil or already has an exit status,
+// FailedError returns err.
 func FailedError(err error) error { return withCode(ExitFailed, err) }
 
-// UsageError gives err the exit status ExitUsage, unless it is nil or has a status.
+// UsageError gives err the exit status ExitUsage. If err is nil or already has an exit status,
+// UsageError returns err.
 func UsageError(err error) error { return withCode(ExitUsage, err) }
 
-// RefusedError gives err the exit status ExitCluster, unless it is nil or has a status.
+// RefusedError gives err the exit status ExitCluster. If err is nil or already has an exit status,
+// RefusedError returns err.
 func RefusedError(err error) error { return withCode(ExitCluster, err) }
 
 func withCode(code int, err error) error {
@@ -51,20 +54,20 @@ func RefusedErrorf(format string, args ...any) error {
 	return RefusedError(fmt.Errorf(format, args...))
 }
 
-// examinableError is an error whose cause RunDoctor may find.
+// examinableError is an error whose cause [RunDoctor] may find.
 type examinableError struct{ error }
 
 func (e *examinableError) Unwrap() error { return e.error }
 
-// Java exceptions by which a server says that it does not accept the method of
-// authentication, or does not admit the user.
+// Java exceptions of servers that do not accept the method of authentication, or that do not admit
+// the user.
 const (
 	saslException          ipc.ErrorClass = "javax.security.sasl.SaslException"
 	authorizationException ipc.ErrorClass = "org.apache.hadoop.security.authorize.AuthorizationException"
 )
 
-// MayDoctorExplain reports whether RunDoctor (yarn-submit doctor) may find the cause of err.
-// It may if a login failed, or if a daemon does not answer or does not accept the user.
+// MayDoctorExplain reports whether [RunDoctor] (yarn-submit doctor) may find the cause of err. This
+// is so if a login has failed, or if a daemon does not answer or does not accept the user.
 func MayDoctorExplain(err error) bool {
 	if _, found := errors.AsType[*examinableError](err); found {
 		return true
@@ -79,7 +82,8 @@ func MayDoctorExplain(err error) bool {
 	return failed && !errors.Is(err, context.Canceled)
 }
 
-// ExitCode returns the exit status for err, ExitFailed for an error without a status.
+// ExitCode returns the exit status of err: ExitSuccess if err is nil, and ExitFailed if err has no
+// exit status.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitSuccess
@@ -91,8 +95,8 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// InterruptedError returns err. But if ctx has ended and err is not nil, it returns the
-// cause of ctx as a FailedError.
+// InterruptedError returns err. If err is not nil and ctx has ended, it instead returns the cause
+// of ctx with the exit status ExitFailed.
 func InterruptedError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return FailedError(context.Cause(ctx))

@@ -24,32 +24,33 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// fakeYARN answers as a ResourceManager with one application.
+// fakeYARN is a fake ResourceManager with one application.
 type fakeYARN struct {
 	t      *testing.T
 	server *httptest.Server
 
 	mu sync.Mutex
-	// reports are the application's fields in successive answers; the last one is repeated. A
-	// nil element answers that the application is unknown.
+	// reports contains the fields of the application in successive answers. The last element is
+	// repeated. For a nil element, the answer is that the application is unknown.
 	reports []map[string]any
-	// statuses are the ApplicationMaster's successive answers; the last one is repeated.
+	// statuses contains the successive answers of the ApplicationMaster. The last element is
+	// repeated.
 	statuses []string
-	// refusal is the error of a submission; "" for none.
+	// refusal is the error message with which submissions fail; "" for none.
 	refusal string
-	// listed and listedAfter are what lists of applications hold before and after the
+	// listed are the applications in lists before the submission, listedAfter those after the
 	// submission.
 	listed, listedAfter []map[string]any
-	// asked are the query parameters of the requests for lists of applications.
+	// asked contains the query parameters of each request for a list of applications.
 	asked []url.Values
-	// other is another known application, which is never killed.
+	// other is the id of another application, which is never killed.
 	other string
 
-	submitted map[string]any // the submission
-	killed    string         // the message of the kill
+	submitted map[string]any // body of the submission request
+	killed    string         // diagnostics in the request to kill the application
 	requests  int
-	timeout   map[string]any // the request for a timeout
-	timeoutIn map[string]any // the latest report when the timeout was requested
+	timeout   map[string]any // body of the request for a timeout
+	timeoutIn map[string]any // latest answer about the application before the request for a timeout
 }
 
 const fakeID = "application_1700000000000_0001"
@@ -95,7 +96,8 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 
 func (f *fakeYARN) address() string { return strings.TrimPrefix(f.server.URL, "http://") }
 
-// cluster returns a Cluster of this ResourceManager with the local disk as its file system.
+// cluster returns a Cluster that uses this ResourceManager and, as its file system, the local disk.
+// more are further Hadoop properties.
 func (f *fakeYARN) cluster(more map[string]string) *Cluster {
 	values := map[string]string{"yarn.resourcemanager.webapp.address": f.address(), "fs.defaultFS": "file:///"}
 	for key, value := range more {
@@ -182,7 +184,7 @@ func (f *fakeYARN) status(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// bench has what a submission needs: cluster, program, staging directory and console.
+// bench contains what a submission needs: a cluster, a program, a staging directory and a console.
 type bench struct {
 	cluster *Cluster
 	job     Job

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// containerRequest is a container size that the application will request. settings
-// names the settings that determine it, for messages.
+// containerRequest is the size of containers that the application will request. The field settings
+// lists the settings that determine the size, for messages.
 type containerRequest struct {
 	name, settings string
 	label          string // node label expression; "" for none
@@ -44,7 +44,7 @@ func resourceOf(p profile.Profile) yarnrest.Resource {
 	return resource
 }
 
-// checkSizes fails if a container would exceed the cluster's maximum allocation.
+// checkSizes fails if a requested container exceeds the cluster's maximum allocation.
 func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 	for _, container := range containerRequests(settings) {
 		if err := container.resource.Check(maximum); err != nil {
@@ -54,8 +54,8 @@ func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 	return nil
 }
 
-// minResource returns the smaller of two maximum allocations. A memory size or core
-// count of 0 means no limit.
+// minResource returns the smaller of two maximum allocations, separately for memory and cores. 0
+// means no limit.
 func minResource(a, b yarnrest.Resource) yarnrest.Resource {
 	if b.MemoryMB > 0 && (a.MemoryMB == 0 || b.MemoryMB < a.MemoryMB) {
 		a.MemoryMB = b.MemoryMB
@@ -72,8 +72,8 @@ func minResource(a, b yarnrest.Resource) yarnrest.Resource {
 	return a
 }
 
-// warnIfNothingFits warns of containers larger than every running node. The
-// scheduler would leave such requests pending without a reason.
+// warnIfNothingFits prints a warning about containers that are larger than every running node. The
+// scheduler would leave requests for such containers pending without a message.
 func warnIfNothingFits(settings *config.Config, nodes []yarnrest.Node, console *Console) {
 	reported := slices.ContainsFunc(nodes, func(n yarnrest.Node) bool { return n.Total.MemoryMB > 0 })
 	if !reported {

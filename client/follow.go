@@ -12,38 +12,39 @@ import (
 )
 
 const (
-	// firstInterval is the time between the first polls, when the state changes quickly.
+	// firstInterval is the time between polls right after the submission, when the state changes
+	// quickly.
 	firstInterval = 200 * time.Millisecond
-	// statusTimeout bounds a status request to the ApplicationMaster.
+	// statusTimeout limits a progress request to the ApplicationMaster.
 	statusTimeout = 3 * time.Second
-	// outageLimit bounds the retries while no ResourceManager answers.
+	// outageLimit limits the time of retries while no ResourceManager answers.
 	outageLimit = 10 * time.Minute
-	// recoveryLimit bounds the retries while a restarted ResourceManager does not know the
-	// application. A ResourceManager answers before it has recovered its applications.
+	// recoveryLimit limits the time of retries while a restarted ResourceManager does not know the
+	// application. A ResourceManager answers requests before it has recovered its applications.
 	recoveryLimit = time.Minute
-	// waitReasonDelay is how long an application waits before the reason is shown.
+	// waitReasonDelay is how long an application must wait before the reason is shown.
 	waitReasonDelay = 5 * time.Second
 )
 
-// StateTimes are when an application reached its states; zero if unknown.
+// StateTimes are the times at which an application reached its states; zero if unknown.
 type StateTimes struct {
 	Submitted time.Time `json:"submitted,omitzero"`
 	Accepted  time.Time `json:"accepted,omitzero"`
-	Running   time.Time `json:"running,omitzero"`   // the ApplicationMaster registered
-	Executors time.Time `json:"executors,omitzero"` // all requested executors had registered
+	Running   time.Time `json:"running,omitzero"`   // when the ApplicationMaster registered
+	Executors time.Time `json:"executors,omitzero"` // when all requested executors had registered
 	Finished  time.Time `json:"finished,omitzero"`
 }
 
-// follower polls one application and shows its progress.
+// follower polls an application until it has ended, and shows its progress.
 type follower struct {
 	apps     Applications
-	rest     *yarnrest.Client // asks ApplicationMasters
+	rest     *yarnrest.Client // sends progress requests to ApplicationMasters
 	id       string
-	interval time.Duration // time between two polls, after the first ones
+	interval time.Duration // time between two polls, except shortly after the submission and before the end
 	display  *progressDisplay
 	times    StateTimes
-	reason   string // why the application waits, as last shown
-	amLogs   string // URL that identifies the latest ApplicationMaster's container; "" if it is unknown
+	reason   string // latest shown reason why the application waits
+	amLogs   string // URL (or attempt id) that identifies the container of the latest ApplicationMaster; "" if unknown
 }
 
 func (c *Cluster) newFollower(id string, interval time.Duration, console *Console) *follower {
@@ -54,8 +55,8 @@ func (c *Cluster) newFollower(id string, interval time.Duration, console *Consol
 	}
 }
 
-// untilEnd follows the application until it has ended, and returns its last report. If ctx
-// ends first, untilEnd returns ctx's cause.
+// untilEnd polls the application until it has ended, and returns its final report. If ctx ends
+// first, untilEnd returns the cause of ctx.
 func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) {
 	defer f.display.console.SetLive("")
 	poller := &statusPoller{answers: make(chan *Progress, 1)}
@@ -92,10 +93,10 @@ func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) 
 	}
 }
 
-// statusPoller requests the ApplicationMaster's progress in the background, one
-// request at a time.
+// statusPoller requests the progress from the ApplicationMaster in the background, with one request
+// at a time.
 type statusPoller struct {
-	answers chan *Progress // receives nil if the ApplicationMaster did not answer
+	answers chan *Progress // receives each answer, or nil if the ApplicationMaster did not answer
 	busy    bool
 	group   sync.WaitGroup
 }
@@ -110,9 +111,9 @@ func (p *statusPoller) ask(ctx context.Context, rest *yarnrest.Client, id string
 	})
 }
 
-// fetchProgress requests the ApplicationMaster's progress. It returns nil if there is no
-// answer, or if the answer has another format. The caller can then still follow the
-// application's state.
+// fetchProgress requests the progress from the ApplicationMaster. It returns nil if the
+// ApplicationMaster does not answer, or if the answer has an unknown format. The caller can then
+// still poll the application's state.
 func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progress {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -127,8 +128,8 @@ func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progr
 	return progress
 }
 
-// poll requests the application's report. It retries while no ResourceManager answers, or
-// while a restarted ResourceManager has not recovered the application.
+// poll requests the application's report. It retries while no ResourceManager answers, and while a
+// restarted ResourceManager has not recovered the application.
 func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	began := time.Now()
 	for warned := false; ; warned = true {
@@ -139,7 +140,7 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 			if warned {
 				f.display.line("the ResourceManager answers again")
 				// A recovering ResourceManager reports earlier states again, so show the next
-				// one.
+				// reported state even if it was shown before.
 				f.display.state = ""
 			}
 			return application, nil
@@ -162,7 +163,7 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	}
 }
 
-// Sleep waits for d and returns nil. If ctx ends first, Sleep returns ctx's cause.
+// Sleep waits for d and returns nil. If ctx ends first, Sleep returns the cause of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -185,10 +186,10 @@ func (f *follower) noteState(application *yarnrest.Application) {
 		}
 	}
 	if application.State.Ended() {
-		if f.display.state != "" { // otherwise the ResourceManager's time of the end is used
+		if f.display.state != "" { // otherwise the report contains the ResourceManager's time
 			f.times.Finished = f.display.now()
 		}
-		return // the report shows the rest
+		return // the final report shows the end
 	}
 	if state != f.display.state {
 		f.showState(application)
@@ -208,7 +209,7 @@ func (f *follower) showState(application *yarnrest.Application) {
 	switch {
 	case application.State == yarnrest.StateRunning && application.TrackingURL != "":
 		node := ""
-		// An unmanaged ApplicationMaster has no node.
+		// An unmanaged ApplicationMaster runs on no node.
 		if host, _, _ := strings.Cut(application.AMHostHTTPAddress, ":"); host != "" {
 			node = "on " + host + ", "
 		}
@@ -224,13 +225,14 @@ func (f *follower) showState(application *yarnrest.Application) {
 	}
 }
 
-// lostContainer replaces the diagnostics that the ResourceManager does not give if a FairScheduler
-// has lost the container that it allocated for an ApplicationMaster: FairScheduler.allocate of
-// Hadoop 3.4.3 records the request, releases the application's lock, and returns the containers
-// allocated so far. RMAppAttemptImpl ignores a container that is allocated in between.
+// lostContainer is shown instead of the diagnostics if a FairScheduler has lost the container that it
+// allocated for an ApplicationMaster, because the ResourceManager then gives no diagnostics. It is a
+// race in Hadoop 3.4.3: FairScheduler.allocate records the request, releases the application's lock,
+// and then returns the containers allocated so far. RMAppAttemptImpl ignores a container that is
+// allocated between these steps.
 const lostContainer = "the container of the ApplicationMaster is allocated, but YARN does not launch it; if this lasts, kill the application and submit it again"
 
-// showWaitReason prints why the application is waiting, unless that was printed last.
+// showWaitReason prints why the application waits, if the reason differs from the one printed last.
 func (f *follower) showWaitReason(diagnostics string) {
 	sentence, details := waitReason(diagnostics)
 	if sentence == "" || sentence == f.reason {
@@ -240,10 +242,10 @@ func (f *follower) showWaitReason(diagnostics string) {
 	f.display.line("waiting: %s", details)
 }
 
-// waitReason returns why an application is waiting: the first sentence of its
-// diagnostics, and the whole text, which also has figures that change all the time.
+// waitReason returns the reason why an application waits. sentence is the first sentence of the
+// diagnostics. details is the whole text, which contains numbers that change with every poll.
 func waitReason(diagnostics string) (sentence, details string) {
-	// For example "[Tue Jan 02 15:04:05 +0000 2024] Application is added to the scheduler …"
+	// Remove the timestamp, as in "[Tue Jan 02 15:04:05 +0000 2024] Application is added to …".
 	if strings.HasPrefix(diagnostics, "[") {
 		_, diagnostics, _ = strings.Cut(diagnostics, "] ")
 	}
@@ -264,11 +266,11 @@ func (f *follower) noteProgress(s *Progress) {
 	f.display.redraw()
 }
 
-// pause returns the time until the next poll, short at the beginning and when the end is near.
+// pause returns the time until the next poll. It is short after the submission and near the end.
 func (f *follower) pause() time.Duration {
 	if f.display.latest != nil && f.display.latest.isIdle() {
 		return min(firstInterval, f.interval)
 	}
-	const share = 20 // pauses are one 20th of the time since the submission
+	const share = 20 // each pause is 1/20 of the time since the submission
 	return min(f.interval, max(firstInterval, f.display.now().Sub(f.display.began)/share))
 }

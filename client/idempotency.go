@@ -15,10 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// An application's idempotency key becomes one of its tags. The ResourceManager accepts tags
-// of at most 100 ASCII characters and converts them to lower case
-// (ApplicationSubmissionContextPBImpl of Hadoop 3). For a key that plainKey does not match,
-// the tag has the key's SHA-256 instead.
+// An application's idempotency key becomes one of its YARN tags. A tag has at most 100 ASCII
+// characters, and the ResourceManager converts it to lower case (ApplicationSubmissionContextPBImpl
+// of Hadoop 3). If plainKey does not match a key, the tag contains the SHA-256 of the key instead.
 const (
 	keyTag       = "bobbin-key:"
 	keyDigestTag = "bobbin-key-sha256:"
@@ -38,12 +37,13 @@ func tagOf(key string) string {
 	return keyDigestTag + hex.EncodeToString(digest[:])
 }
 
-// IsKeyTag reports whether an application's tag stands for an idempotency key.
+// IsKeyTag reports whether a tag of an application was made from an idempotency key.
 func IsKeyTag(tag string) bool {
 	return strings.HasPrefix(tag, keyTag) || strings.HasPrefix(tag, keyDigestTag)
 }
 
-// tagsOf returns the application's tags: those of the settings, and the idempotency key's.
+// tagsOf returns the application's tags: the tags in the settings, and the tag of the idempotency
+// key.
 func tagsOf(settings *config.Config) []string {
 	tags := config.Tags.In(settings)
 	if tag := tagOf(config.IdempotencyKey.In(settings)); tag != "" {
@@ -52,10 +52,10 @@ func tagsOf(settings *config.Config) []string {
 	return tags
 }
 
-// applicationForKey returns the application with the key that a new submission must follow.
-// This is the oldest application that has not ended or, if all have ended, the latest that
-// has succeeded. It is nil if there is neither. Failed and killed applications are ignored,
-// so that a pipeline can retry.
+// applicationForKey returns the existing application that replaces a new submission with the same
+// key. It is the oldest running or waiting application or, if all have ended, the latest
+// application that has succeeded. applicationForKey returns nil if there is none. It ignores failed
+// and killed applications, so that a pipeline can retry.
 func (c *Cluster) applicationForKey(ctx context.Context, key string) (*yarnrest.Application, error) {
 	all, err := c.applicationsWithKey(ctx, key)
 	if err != nil {
@@ -73,35 +73,35 @@ func (c *Cluster) applicationForKey(ctx context.Context, key string) (*yarnrest.
 	return succeeded, nil
 }
 
-// applicationsWithKey lists the user's applications with a key, the oldest first.
+// applicationsWithKey returns the user's applications with an idempotency key, the oldest first.
 func (c *Cluster) applicationsWithKey(ctx context.Context, key string) ([]yarnrest.Application, error) {
 	tag := tagOf(key)
 	all, err := c.apps.Applications(ctx, yarnrest.Filter{User: c.user, Tags: []string{tag}})
 	if err != nil {
 		return nil, RefusedError(fmt.Errorf("looking for an application of the same idempotency key: %w", err))
 	}
-	// A ResourceManager that ignores the query parameter returns all applications.
+	// A ResourceManager that does not support the query parameter for tags returns all applications.
 	all = slices.DeleteFunc(all, func(a yarnrest.Application) bool { return !slices.Contains(a.Tags, tag) || a.User != c.user })
 	slices.SortFunc(all, compareStart)
 	return all, nil
 }
 
-// compareStart orders applications by the time of their submission, then by id.
+// compareStart orders applications by the time of their submission, and then by their ids.
 func compareStart(a, b yarnrest.Application) int {
 	return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 }
 
-// secondCheckDelay is the time between the two checks of findEarlier. There are two because
-// the first may miss a simultaneous submission.
+// secondCheckDelay is the time between the two checks of findEarlier. The second check finds a
+// simultaneous submission that the first check may miss.
 const secondCheckDelay = 250 * time.Millisecond
 
-// findEarlier looks, after the submission, for an application with the same key that was
-// submitted before and has not ended. If there is one, findEarlier kills the new application
-// and returns the older one.
+// findEarlier is called after a submission. It looks for an application with the same idempotency
+// key that was submitted earlier and has not ended. If there is one, findEarlier kills the new
+// application and returns the earlier one.
 func (s *submission) findEarlier(ctx context.Context, key string) (*yarnrest.Application, error) {
 	for again := range 2 {
 		if again > 0 && Sleep(ctx, secondCheckDelay) != nil {
-			return nil, nil // ctx has ended, so follow kills the application
+			return nil, nil // ctx has ended, so the method follow will kill the application
 		}
 		all, err := s.cluster.applicationsWithKey(ctx, key)
 		if err != nil {
@@ -109,7 +109,7 @@ func (s *submission) findEarlier(ctx context.Context, key string) (*yarnrest.App
 		}
 		for i, other := range all {
 			if other.ID == s.id {
-				break // no older application with the key is running
+				break // no earlier application with the key is running
 			}
 			if !other.State.Ended() {
 				return &all[i], s.killDuplicate(ctx, &all[i])

@@ -12,7 +12,7 @@ import (
 
 const otherID = "application_1700000000000_0002"
 
-// keyed returns an application of this user with a key, as in a list.
+// keyed returns an element of a list of applications: an application of this user with a key.
 func keyed(t *testing.T, id, key, state string, started int64) map[string]any {
 	t.Helper()
 	user, err := security.CurrentUser()

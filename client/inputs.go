@@ -13,28 +13,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// localizedFile is a file that is localized for every container.
+// localizedFile is a file that NodeManagers localize for containers.
 type localizedFile struct {
-	path    string // on the local disk, or an hdfs:// URI
+	path    string // path on the local disk, or an hdfs:// URI
 	name    string
-	size    int64 // bytes; 0 if remote
+	size    int64 // size in bytes; 0 if remote
 	remote  bool  // the file is already in HDFS
 	archive bool  // the NodeManager unpacks it
-	secret  bool  // only the ApplicationMaster gets it, and no other user may read it
+	secret  bool  // localized only for the ApplicationMaster, and readable only by the user
 }
 
 // archiveSuffixes are the suffixes of archives that NodeManagers unpack (FSDownload.java of
 // Hadoop 3).
 var archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz", ".jar"}
 
-// reservedNames are files that a NodeManager writes into working directories
+// reservedNames are names of files that NodeManagers create in working directories
 // (ContainerLaunch.java and DefaultContainerExecutor.java of Hadoop 3).
 var reservedNames = []string{
 	"launch_container.sh", "container_tokens", "default_container_executor.sh", "default_container_executor_session.sh", "tmp",
 }
 
-// localizedFiles returns the program and the entries of yarn.files and yarn.archives. It
-// fails if a name is invalid or used twice, or a local file does not exist.
+// localizedFiles returns the program and the entries of yarn.files and yarn.archives. It fails if a
+// name is invalid or occurs twice, or if a local file does not exist.
 func localizedFiles(program *Program, files, archives []string) ([]localizedFile, error) {
 	if err := checkName(program.Name); err != nil {
 		return nil, UsageErrorf("the program %s: %w", program.Path, err)
@@ -62,7 +62,7 @@ func localizedFiles(program *Program, files, archives []string) ([]localizedFile
 	return result, nil
 }
 
-// newLocalizedFile parses one "file" or "file#name" of --files or --archives.
+// newLocalizedFile parses an entry "file" or "file#name" of --files or --archives.
 func newLocalizedFile(entry string, archive bool) (localizedFile, error) {
 	setting := "--files"
 	if archive {
@@ -113,7 +113,7 @@ func newLocalizedFile(entry string, archive bool) (localizedFile, error) {
 
 func hasSuffixFold(path, ending string) bool { return strings.HasSuffix(strings.ToLower(path), ending) }
 
-// checkName fails unless name can be a file in a container's working directory.
+// checkName fails if name cannot be the name of a file in a container's working directory.
 func checkName(name string) error {
 	switch {
 	case name == "" || name == "." || name == "..":
@@ -128,17 +128,16 @@ func checkName(name string) error {
 	return nil
 }
 
-// LocalFile is a file to copy into the working directory of every process of an application.
+// LocalFile is a file that is copied into the working directory of every process of an application.
 type LocalFile struct {
 	Path       string
-	Name       string // in the working directory
-	Executable bool   // its owner may execute it
-	Archive    bool   // unpacked into a directory called Name
+	Name       string // name in the working directory
+	Executable bool   // the file's owner may execute it
+	Archive    bool   // unpacked into a directory with the name Name
 }
 
-// LocalFiles returns the settings' files and archives, for a cluster without a
-// shared file system. It fails if a file is not on this machine or has the program's
-// name.
+// LocalFiles returns the files and archives in the settings, for a cluster without a shared file
+// system. It fails if a file is not on this machine, or has the same name as the program.
 func LocalFiles(program string, settings *config.Config) ([]LocalFile, error) {
 	name := filepath.Base(program)
 	named, err := localizedFiles(&Program{Path: program, Name: name}, config.Files.In(settings), config.Archives.In(settings))

@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// platformWait bounds the requests for the nodes' platform. Many clusters do not
-	// let clients reach NodeManagers; the submission then continues unchecked.
+	// platformWait limits the time of requests for the nodes' platform. In many clusters, clients
+	// cannot connect to NodeManagers; then the submission continues without this check.
 	platformWait = 2 * time.Second
-	// platformSample bounds the nodes that are asked.
+	// platformSample is the maximum number of nodes that are asked.
 	platformSample = 8
 )
 
-// checkPlatform checks that the program is built for the nodes' platform, unless
-// yarn.platform is set. It first asks the ResourceManager, which clients can always reach,
-// for its own platform. If that differs from the program's, it asks some nodes.
+// checkPlatform checks whether the program is built for the nodes' platform. It does nothing if
+// yarn.platform is set. It first requests the platform of the ResourceManager, to which clients can
+// always connect. Only if that differs from the program's platform, it requests the platform of
+// some nodes.
 func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings *config.Config, console *Console) error {
 	if settings.IsSet(config.Platform.Name()) {
 		return nil
@@ -56,10 +57,10 @@ func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings 
 	return nil
 }
 
-// clusterPlatform returns the nodes' platform, or "" if it is unknown. If the
-// ResourceManager runs on the expected platform, it returns that. Otherwise it returns the
-// most frequent platform in a sample of nodes that answer within platformWait, or else the
-// ResourceManager's.
+// clusterPlatform returns the platform of the nodes; "" if it is unknown. If the ResourceManager
+// runs on the expected platform, clusterPlatform returns that platform. Otherwise it returns the
+// most frequent platform in a sample of nodes. If none of these nodes answers within platformWait,
+// it returns the ResourceManager's platform.
 func (c *Cluster) clusterPlatform(ctx context.Context, expected string) string {
 	manager := c.managerPlatform(ctx)
 	if manager == expected {
@@ -82,7 +83,7 @@ func (c *Cluster) managerPlatform(ctx context.Context) string {
 	return platform
 }
 
-// hostsByPlatform returns the hosts in a sample of nodes by platform.
+// hostsByPlatform requests the platforms of a sample of nodes, and returns their hosts by platform.
 func (c *Cluster) hostsByPlatform(ctx context.Context) map[string][]string {
 	ctx, cancel := context.WithTimeout(ctx, platformWait)
 	defer cancel()
@@ -118,7 +119,7 @@ func (c *Cluster) nodePlatform(ctx context.Context, node yarnrest.Node) (string,
 	return manager.Platform(ctx)
 }
 
-// describeNodes lists platforms, each with its hosts in parentheses.
+// describeNodes returns a list of the platforms. Each is followed by its hosts in parentheses.
 func describeNodes(hosts map[string][]string, platforms []string) string {
 	var parts []string
 	for _, platform := range platforms {

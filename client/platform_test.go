@@ -21,8 +21,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// daemons returns a cluster whose daemons report their processors by Java's names. A daemon
-// whose processor is "" refuses to report it.
+// daemons returns a cluster whose daemons report the given processors, in Java's spelling. A daemon
+// with processor "" refuses the request.
 func daemons(t *testing.T, manager string, nodes ...string) *Cluster {
 	t.Helper()
 	answer := func(w http.ResponseWriter, processor string) {
@@ -67,7 +67,7 @@ func TestCheckPlatform(t *testing.T) {
 		manager string
 		nodes   []string
 		setting string
-		refused []string // parts of the error
+		refused []string // parts of the expected error
 		warned  string
 	}{
 		{name: "all the same", program: forAMD64, manager: amd64, nodes: []string{amd64}},
@@ -111,7 +111,7 @@ func TestCheckPlatform(t *testing.T) {
 	}
 }
 
-// programFor writes a platform's smallest program with bobbin's marker.
+// programFor returns the smallest program for a platform that contains bobbin's marker.
 func programFor(t *testing.T, platform string) []byte {
 	t.Helper()
 	switch platform {
@@ -120,7 +120,7 @@ func programFor(t *testing.T, platform string) []byte {
 	case "linux/arm64":
 		return image{kind: elf.ET_EXEC, machine: elf.EM_AARCH64, content: launch.KeepMarker()}.bytes()
 	case "darwin/arm64":
-		var out bytes.Buffer // the header of a 64-bit Mach-O executable without commands
+		var out bytes.Buffer // header of a 64-bit Mach-O executable without load commands
 		require.NoError(t, binary.Write(&out, binary.LittleEndian, []uint32{0xfeedfacf, 0x0100000c, 0, 2, 0, 0, 0, 0}))
 		return out.Bytes()
 	}
@@ -131,12 +131,12 @@ func programFor(t *testing.T, platform string) []byte {
 func TestBuildOfThisProgramThatGoesToTheCluster(t *testing.T) {
 	tests := []struct {
 		name   string
-		self   string   // the platform of this process's program
-		beside []string // other builds beside it
+		self   string   // platform of this process's program
+		beside []string // platforms of other builds in the same directory
 		values map[string]string
 		nodes  string
-		want   string   // the file's name
-		fails  []string // parts of the error
+		want   string   // name of the chosen file
+		fails  []string // parts of the expected error
 	}{
 		{name: "itself", self: "linux/amd64", want: "app"},
 		{name: "itself on arm64", self: "linux/arm64", want: "app"},

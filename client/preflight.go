@@ -15,15 +15,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// preflightAnswer is what the ResourceManager answered before the upload.
+// preflightAnswer contains the ResourceManager's answers to the requests before the upload.
 type preflightAnswer struct {
 	applicationID string
 	queue         string
-	racks         map[string]string      // of running nodes, by host
-	nodes         map[string]launch.Node // label and total resources of these nodes, by host
+	racks         map[string]string      // racks of the running nodes, by host
+	nodes         map[string]launch.Node // label and total resources of the running nodes, by host
 }
 
-// preflight requests a new application id, and checks the request against queues,
+// preflight requests a new application id, and checks the settings against the cluster's queues,
 // maximum allocation and node labels.
 func (c *Cluster) preflight(ctx context.Context, settings *config.Config, console *Console) (*preflightAnswer, error) {
 	var application *yarnrest.NewApplication
@@ -75,8 +75,8 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	return &preflightAnswer{applicationID: application.ID, queue: name, racks: racks, nodes: capacities}, nil
 }
 
-// checkHeartbeat fails if the ApplicationMaster's heartbeat interval exceeds the
-// time after which the ResourceManager considers a silent ApplicationMaster dead.
+// checkHeartbeat fails if the ApplicationMaster's heartbeat interval is so long that the
+// ResourceManager would consider the ApplicationMaster dead.
 func (c *Cluster) checkHeartbeat(settings *config.Config) error {
 	const usual = 10 * time.Minute
 	expiry, err := c.hadoop.Duration("yarn.am.liveness-monitor.expiry-interval-ms", usual, time.Millisecond)
@@ -86,7 +86,7 @@ func (c *Cluster) checkHeartbeat(settings *config.Config) error {
 	return config.CheckHeartbeat(settings, expiry)
 }
 
-// nodeCapacity returns a node's total resources, including those in use.
+// nodeCapacity returns the label and total resources of a node, including resources in use.
 func nodeCapacity(node yarnrest.Node) launch.Node {
 	capacity := launch.Node{
 		Label:    strings.Join(node.Labels, ","),
@@ -104,8 +104,9 @@ func nodeCapacity(node yarnrest.Node) launch.Node {
 	return capacity
 }
 
-// checkLabels fails if the settings name a node label that the cluster does not have. The
-// check is made before executors are requested.
+// checkLabels fails if the settings name a node label that the cluster does not have. Without this
+// check, the ResourceManager would reject the executor requests, but only after the application has
+// started.
 func (c *Cluster) checkLabels(ctx context.Context, settings *config.Config) error {
 	keys := slices.DeleteFunc([]config.Key[string]{config.AMLabel, config.ExecutorLabel}, func(key config.Key[string]) bool {
 		return key.In(settings) == ""
@@ -129,19 +130,20 @@ func (c *Cluster) checkLabels(ctx context.Context, settings *config.Config) erro
 	return nil
 }
 
-// Hadoop's keys for the number of ApplicationMaster attempts.
+// Hadoop's keys for the maximum number of ApplicationMaster attempts.
 const (
 	maxAttemptsKey       = "yarn.resourcemanager.am.max-attempts"
 	globalMaxAttemptsKey = "yarn.resourcemanager.am.global.max-attempts"
 )
 
-// warnOfIneffectiveSettings warns of settings that have no effect here, or less effect than
+// warnOfIneffectiveSettings prints warnings about settings that have no effect, or less effect than
 // their values suggest.
 func (c *Cluster) warnOfIneffectiveSettings(settings *config.Config, console *Console) {
 	if keys := config.ACLsWithoutEffect(settings); len(keys) > 0 {
 		console.Warn("%s let nobody in, as %s is not true", strings.Join(keys, ", "), config.ACLsEnable.Name())
 	}
-	// The ResourceManager applies its own value of the key, which may differ from this machine's.
+	// The ResourceManager uses its own value of the key, which may differ from the value on this
+	// machine.
 	key := globalMaxAttemptsKey
 	if _, set := c.hadoop.Get(key); !set {
 		key = maxAttemptsKey

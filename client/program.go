@@ -13,20 +13,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// Program is a local executable that has passed CheckProgram.
+// Program is a local executable that has passed [CheckProgram].
 type Program struct {
-	Path        string // on the local disk
+	Path        string // path on the local disk
 	Name        string // file name in a container's working directory
-	Platform    string // the platform it was built for, such as "linux/amd64"
-	Size        int64  // bytes
-	Interpreter string // its dynamic linker; "" for a static program
+	Platform    string // platform for which it was built, such as "linux/amd64"
+	Size        int64  // size in bytes
+	Interpreter string // path of its dynamic linker; "" for a static program
 }
 
-// machines maps Go's processor names, as in yarn.platform, to ELF machines.
+// machines maps Go's names of processors, as in yarn.platform, to ELF machine types.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// CheckProgram fails if nodes of a platform ("linux/amd64") cannot run a file. The
-// error says what the file is and how to build a suitable program.
+// CheckProgram fails if nodes with a platform, such as "linux/amd64", cannot run the file at path.
+// The error describes the file, and how to build a suitable program.
 func CheckProgram(path, platform string) (*Program, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -67,7 +67,7 @@ func CheckProgram(path, platform string) (*Program, error) {
 	return program, nil
 }
 
-// build returns the command that builds a program for the platform.
+// build returns a command that builds a program for the platform.
 func build(platform string) string {
 	system, processor, _ := strings.Cut(platform, "/")
 	return "GOOS=" + system + " GOARCH=" + processor + " CGO_ENABLED=0 go build"
@@ -75,8 +75,8 @@ func build(platform string) string {
 
 const rebuildAdvice = "; build it for the cluster: %[1]s"
 
-// otherFormats describes kinds of files that are not Linux programs. They are recognized by
-// their first bytes. %[1]s stands for the build command.
+// otherFormats describes files that are not Linux programs, by their first bytes. %[1]s stands for
+// the build command.
 var otherFormats = []struct{ magic, what string }{
 	{"#!", "a script, not a bobbin program: run it as a command with yarn-submit run -- ./script (bobbin programs are built with %[1]s)"},
 	{"MZ", "a Windows executable" + rebuildAdvice},
@@ -89,7 +89,8 @@ var otherFormats = []struct{ magic, what string }{
 	{"package ", "Go source, not a program" + rebuildAdvice},
 }
 
-// describeNonELF says what a non-ELF file is and how to build one; "" for an ELF file.
+// describeNonELF describes a file that is not an ELF file, and how to build one. It returns "" for
+// an ELF file.
 func describeNonELF(file io.ReaderAt) string {
 	head := make([]byte, 16)
 	n, err := file.ReadAt(head, 0)
@@ -111,8 +112,8 @@ func describeNonELF(file io.ReaderAt) string {
 	return "no Linux executable" + rebuildAdvice
 }
 
-// checkELF fails if an ELF file is no executable for the platform. It returns the
-// path of the dynamic linker, "" for a static program.
+// checkELF fails if an ELF file is not an executable for the platform. It returns the path of the
+// dynamic linker; "" for a static program.
 func checkELF(file io.ReaderAt, platform string) (interpreter string, err error) {
 	image, err := elf.NewFile(file)
 	if err != nil {
@@ -122,7 +123,7 @@ func checkELF(file io.ReaderAt, platform string) (interpreter string, err error)
 	if image.Type != elf.ET_EXEC && image.Type != elf.ET_DYN {
 		return "", fmt.Errorf("is an ELF file, but no executable (%v); build it for the cluster: %s", image.Type, build(platform))
 	}
-	// Go sets the OS ABI byte for other Unix systems, and leaves it 0 for Linux.
+	// Go leaves the OS ABI byte 0 for Linux, and sets it for other Unix systems.
 	if image.OSABI != elf.ELFOSABI_NONE && image.OSABI != elf.ELFOSABI_LINUX {
 		return "", fmt.Errorf("is an executable for another system (%s), the cluster's nodes are %s; build it for them: %s",
 			strings.TrimPrefix(image.OSABI.String(), "ELFOSABI_"), system, build(platform))

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// image is an ELF file with one program header, the smallest that debug/elf reads.
+// image is an ELF file with one program header, the smallest file that debug/elf accepts.
 type image struct {
 	abi         elf.OSABI
 	kind        elf.Type
@@ -48,8 +48,8 @@ func (i image) bytes() []byte {
 	return out.Bytes()
 }
 
-// bobbinProgram returns the smallest file that CheckProgram takes for a static
-// bobbin program on linux/amd64.
+// bobbinProgram returns the smallest file that CheckProgram accepts as a static bobbin program for
+// linux/amd64.
 func bobbinProgram(content string) []byte {
 	return image{kind: elf.ET_EXEC, machine: elf.EM_X86_64, content: launch.KeepMarker() + content}.bytes()
 }
@@ -65,7 +65,7 @@ func TestCheckProgram(t *testing.T) {
 		name     string
 		content  []byte
 		platform string
-		want     []string // parts of the error; none for a good program
+		want     []string // parts of the expected error; nil if the program is accepted
 	}{
 		{name: "static", content: good.bytes()},
 		{name: "position independent", content: with(func(i *image) { i.kind = elf.ET_DYN })},

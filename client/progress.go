@@ -12,38 +12,38 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// Progress is an ApplicationMaster's progress, from the path api/status below its
-// tracking URL. Unreported fields are zero.
+// Progress is the progress that an ApplicationMaster reports at the path api/status below its
+// tracking URL. Fields that are not reported are zero.
 type Progress struct {
 	State     string         `json:"state"`
 	Executors ExecutorCounts `json:"executors"`
 	Failures  []FailureCount `json:"failures"`
 	// Exclusions are the hosts on which no executors are started.
 	Exclusions []Exclusion `json:"exclusions"`
-	// Notes are problems for users, such as why no executor starts.
+	// Notes are messages for users, for example why no executor starts.
 	Notes    []string   `json:"notes,omitempty"`
 	Tasks    TaskCounts `json:"tasks"`
 	TaskSets []TaskSet  `json:"taskSets"`
-	// Slowest are the task attempts that have run longest.
+	// Slowest are the running task attempts with the longest run times.
 	Slowest []driver.SlowTask `json:"slowest,omitempty"`
 	// Details are the executors, including lost ones.
 	Details []ExecutorDetail `json:"executorDetails,omitempty"`
 }
 
-// ExecutorDetail is the driver's view of one executor.
+// ExecutorDetail is the state of one executor as the driver sees it.
 type ExecutorDetail struct {
 	ID            string `json:"id"`
 	Host          string `json:"host"`
 	State         string `json:"state"`
 	Cores         int    `json:"cores"`
-	Running       int    `json:"running"` // running tasks
+	Running       int    `json:"running"` // number of running tasks
 	Done          int    `json:"done"`
-	Failed        int    `json:"failed"` // failed task attempts
+	Failed        int    `json:"failed"` // number of failed task attempts
 	ResidentBytes uint64 `json:"residentBytes"`
-	Reason        string `json:"reason,omitempty"` // why it was lost
+	Reason        string `json:"reason,omitempty"` // reason why the executor was lost; "" if it was not
 }
 
-// TaskCounts counts the tasks of all task sets; Failed counts failed attempts.
+// TaskCounts are the numbers of tasks in all task sets. Failed is the number of failed attempts.
 type TaskCounts struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`
@@ -51,23 +51,23 @@ type TaskCounts struct {
 	Failed  int `json:"failed"`
 }
 
-// TaskSet is a task set that is running or has ended.
+// TaskSet is a running or ended task set.
 type TaskSet struct {
-	ID          uint64 `json:"id,omitempty"` // the job's id
+	ID          uint64 `json:"id,omitempty"` // id of the job
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Group       string `json:"group,omitempty"`
 	Pool        string `json:"pool,omitempty"`
-	// Stage is the task set's place in a job that consists of several task sets. It is nil if
-	// the task set is a job by itself.
+	// Stage is the position of the task set in a job with several task sets; nil if the task set is
+	// a whole job.
 	Stage      *driver.StageInJob `json:"stage,omitempty"`
 	State      string             `json:"state,omitempty"`
-	WaitReason string             `json:"waits,omitempty"` // why none of its tasks is launched
+	WaitReason string             `json:"waits,omitempty"` // why no task of the task set is launched; "" if tasks are launched
 	TaskCounts
 }
 
-// hasEnded reports whether the task set has ended: all its tasks are done, or it has failed
-// or was cancelled.
+// hasEnded reports whether the task set has ended: all tasks have succeeded, or the task set has
+// failed or was cancelled.
 func (s *TaskSet) hasEnded() bool {
 	return s.Done >= s.Total || s.State != "" && s.State != driver.JobStateRunning
 }
@@ -80,8 +80,8 @@ func parseStatus(body []byte) (*Progress, error) {
 	return parsed, nil
 }
 
-// current returns the counts of the first unfinished job, or the totals if all jobs are
-// finished. If the job has stages, these are the sums over its unfinished stages.
+// current returns the counts of the first unfinished job, or the totals if all jobs have ended. For
+// a job with stages, the counts are sums over its unfinished stages.
 func (s *Progress) current() TaskSet {
 	for i, set := range s.TaskSets {
 		switch {
@@ -95,8 +95,8 @@ func (s *Progress) current() TaskSet {
 	return TaskSet{Name: "tasks", TaskCounts: s.Tasks}
 }
 
-// joinStages returns the sums over the unfinished task sets that belong to the same job as
-// sets[0]. The result has a name such as "sort, stages 1 and 2 of 3:".
+// joinStages returns the sums over the unfinished task sets that belong to the same job as sets[0].
+// The name of the result is like "sort, stages 1 and 2 of 3:".
 func joinStages(sets []TaskSet) TaskSet {
 	first, sum := sets[0].Stage, TaskSet{}
 	var numbers []int
@@ -126,19 +126,19 @@ func joinStages(sets []TaskSet) TaskSet {
 	return sum
 }
 
-// isIdle reports whether the application may end soon, because all known tasks are done or
-// the driver does not run any more.
+// isIdle reports whether the application may end soon, because all known tasks have succeeded or
+// the driver has stopped.
 func (s *Progress) isIdle() bool {
 	return s.Tasks.Total > 0 && s.Tasks.Done >= s.Tasks.Total || s.State != "" && s.State != stateRunning
 }
 
-// runsTasks reports whether a job is unfinished.
+// runsTasks reports whether a job has not ended.
 func (s *Progress) runsTasks() bool {
 	set := s.current()
 	return set.Done < set.Total
 }
 
-// whyNone says why the application has no executor; "" if it has one or wants none.
+// whyNone returns why the application has no executor; "" if it has one or requests none.
 func (c *ExecutorCounts) whyNone() string {
 	switch {
 	case c.Requested == 0 || c.Running > 0:
@@ -152,7 +152,7 @@ func (c *ExecutorCounts) whyNone() string {
 	}
 }
 
-// describeSlowTask describes a task attempt that runs.
+// describeSlowTask describes a running task attempt.
 func describeSlowTask(t driver.SlowTask) string {
 	text := fmt.Sprintf("task %d of %s runs for %s on %s (executor %s)", t.Task, oneLine(t.Name), Seconds(millis(t.RunMillis)), t.Host, t.Executor)
 	if t.MeanMillis > 0 {
@@ -186,23 +186,23 @@ func (s *Progress) tasks() string {
 	return text
 }
 
-// progressDisplay shows an application's progress: on a terminal as a line that is redrawn,
-// otherwise as a line for each change, at a limited rate.
+// progressDisplay shows an application's progress. On a terminal, it redraws a live line. Otherwise
+// it prints a line for each change, at a limited rate.
 type progressDisplay struct {
 	console *Console
-	began   time.Time // when the application was submitted
+	began   time.Time // time of the application's submission
 	now     func() time.Time
 
-	state      string // of the application, as last shown
+	state      string // latest shown state of the application
 	latest     *Progress
-	registered int    // running executors, as last shown
-	failed     int    // failed executors, as last shown
-	tasks      string // as last shown
+	registered int    // latest shown number of running executors
+	failed     int    // latest shown number of failed executors
+	tasks      string // latest shown text about tasks
 	tasksAt    time.Time
-	notes      []string // as last shown
-	waits      string   // why there is no executor, as last shown
+	notes      []string // latest shown notes
+	waits      string   // latest shown reason why there is no executor
 	waitsSince time.Time
-	slow       map[slowTask]bool // that were shown
+	slow       map[slowTask]bool // slow tasks that were shown
 	slowAt     time.Time
 }
 
@@ -212,8 +212,8 @@ type slowTask struct {
 	task, number uint32
 }
 
-// taskLinePause is the minimum time between two printed lines about the number of tasks, and
-// between two about slow tasks.
+// taskLinePause is the minimum time between two lines about the number of tasks, and between two
+// lines about slow tasks.
 const taskLinePause = 5 * time.Second
 
 // line prints a line that begins with the time since the submission.
@@ -238,7 +238,7 @@ func (p *progressDisplay) reset() {
 
 func (p *progressDisplay) update(s *Progress) {
 	p.latest = s
-	// Executors stop at the end of an application: do not show a lower count.
+	// Executors stop when an application ends, so do not show a lower number.
 	if e := s.Executors; e.Running > p.registered || e.Failed > p.failed {
 		if e.Running >= e.Requested || e.Failed > p.failed || !p.console.isLive() {
 			p.line("%s", s.executors())
@@ -261,7 +261,7 @@ func (p *progressDisplay) update(s *Progress) {
 	}
 }
 
-// showWait shows why there has been no executor for waitReasonDelay.
+// showWait shows the reason why there is no executor, if it lasts for waitReasonDelay.
 func (p *progressDisplay) showWait(why string) {
 	switch {
 	case why == "":
@@ -274,8 +274,8 @@ func (p *progressDisplay) showWait(why string) {
 	}
 }
 
-// showSlow prints a line for a task attempt that runs much longer than the mean. It prints
-// at most one such line in taskLinePause, and at most one about each attempt.
+// showSlow prints a line about a task attempt that runs much longer than the mean. It prints at
+// most one such line in taskLinePause, and at most one line for each attempt.
 func (p *progressDisplay) showSlow(slowest []driver.SlowTask) {
 	for _, t := range slowest {
 		key := slowTask{t.Set, t.Task, t.Number}
@@ -298,7 +298,7 @@ func (p *progressDisplay) redraw() {
 		return
 	}
 	if p.console.shared && (p.latest == nil || !p.latest.runsTasks()) {
-		p.console.SetLive("") // the program may print now
+		p.console.SetLive("") // the driver function may print now
 		return
 	}
 	p.console.SetLive(p.liveLine(p.console.width() - 1))
@@ -309,8 +309,8 @@ const (
 	maxBar = 30
 )
 
-// liveLine returns the live line for a terminal with this many columns. If there is not
-// enough room, it leaves out the executors, then the state too, and finally the bar.
+// liveLine returns the live line for a terminal with this number of columns. If there is not enough
+// room, liveLine omits first the executors, then also the state, and finally also the bar.
 func (p *progressDisplay) liveLine(columns int) string {
 	elapsed := fmt.Sprintf("%7s", Seconds(p.now().Sub(p.began)))
 	parts := []string{elapsed, p.state}

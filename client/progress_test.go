@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testDisplay returns a display whose clock after advances.
+// testDisplay returns a display with a fake clock, which the function after advances.
 func testDisplay(console *Console) (p *progressDisplay, after func(time.Duration)) {
 	now := time.Unix(1_700_000_000, 0)
 	p = &progressDisplay{console: console, began: now}
@@ -79,7 +79,7 @@ func TestStatusWithUnexpectedContent(t *testing.T) {
 	require.False(t, progressOf(t, `{"state":"RUNNING","tasks":{"total":2,"done":1}}`).isIdle())
 	_, err := parseStatus([]byte("<html>"))
 	require.Error(t, err)
-	// Without numbers, nothing is shown.
+	// Without tasks and executors, nothing is shown.
 	out := &bytes.Buffer{}
 	p, _ := testDisplay(NewConsole(out))
 	p.update(progressOf(t, `{}`))

@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Status returns an application's report. It fails if the ResourceManager does not
-// know the application.
+// Status returns the report of an application. It fails if the ResourceManager does not know the
+// application.
 func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 		return nil, UnknownApplication(id, err)
 	}
 	if application.State.Ended() {
-		report, _ := conclude(application, StateTimes{}) // the report says how it ended
+		report, _ := conclude(application, StateTimes{}) // the report contains the failure, so the error is not needed
 		return report, nil
 	}
 	report := newReport(application, StateTimes{})
@@ -33,7 +33,7 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	return report, nil
 }
 
-// hasEnded reports whether an application has ended or is unknown.
+// hasEnded reports whether an application has ended or is unknown to the ResourceManager.
 func (c *Cluster) hasEnded(ctx context.Context, id string) (bool, error) {
 	state, err := c.apps.State(ctx, id)
 	if errors.Is(err, yarnrest.ErrNotFound) {
@@ -58,7 +58,7 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 			return nil, UnknownApplication(id, err)
 		}
 		if application.State.Ended() {
-			report, _ := conclude(application, StateTimes{}) // for kill, a killed application is no error
+			report, _ := conclude(application, StateTimes{}) // a killed application is the expected result, so the error is not needed
 			return report, nil
 		}
 		select {
@@ -69,7 +69,7 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 	}
 }
 
-// ListedApplication is one application in the result of List.
+// ListedApplication is an element of the result of [Cluster.List].
 type ListedApplication struct {
 	ApplicationID string    `json:"applicationId"`
 	Name          string    `json:"name"`
@@ -79,22 +79,22 @@ type ListedApplication struct {
 	FinalStatus   string    `json:"finalStatus"`
 	Started       time.Time `json:"started,omitzero"`
 	Finished      time.Time `json:"finished,omitzero"`
-	Progress      float64   `json:"progress"` // percent
+	Progress      float64   `json:"progress"` // in percent
 	Tags          []string  `json:"tags,omitempty"`
 	TrackingURL   string    `json:"trackingUrl"`
 }
 
-// Selection says which applications to list. A zero field means no restriction.
+// Selection selects applications. A zero field does not restrict the selection.
 type Selection struct {
 	States []string
 	User   string
 	Queue  string
-	Tags   []string // applications with any of these tags
-	Name   string   // a pattern: * matches any text, ? any character
-	Limit  int      // maximum number of applications, the newest first
+	Tags   []string // select applications with any of these tags
+	Name   string   // pattern for the name: * matches any text, ? any character
+	Limit  int      // maximum number of applications; the newest are selected
 }
 
-// states are the application states that Selection.States may contain.
+// states are the valid elements of Selection.States.
 var states = []string{"NEW", "NEW_SAVING", "SUBMITTED", stateAccepted, stateRunning, stateFinished, stateFailed, stateKilled}
 
 // Matches reports whether an application's name matches s.Name.
@@ -102,7 +102,7 @@ func (s Selection) Matches(name string) bool {
 	if s.Name == "" {
 		return true
 	}
-	// For path.Match a slash is special, but not in names.
+	// Names may contain slashes, which path.Match would treat specially.
 	matches, err := path.Match(strings.ReplaceAll(s.Name, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && matches
 }
@@ -122,11 +122,12 @@ func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// List returns bobbin's applications (type BOBBIN, or that of the settings), newest first.
+// List returns bobbin's applications, the newest first. These are applications of the type BOBBIN
+// or of the type in the settings.
 func (c *Cluster) List(ctx context.Context, selection Selection) ([]ListedApplication, error) {
 	filter := yarnrest.Filter{User: selection.User, Queue: selection.Queue, Types: c.types}
 	for _, tag := range selection.Tags {
-		filter.Tags = append(filter.Tags, strings.ToLower(tag)) // as the ResourceManager stores them
+		filter.Tags = append(filter.Tags, strings.ToLower(tag)) // the ResourceManager stores tags in lower case
 	}
 	if _, err := path.Match(selection.Name, ""); err != nil {
 		return nil, UsageErrorf("the name %q is no pattern: %w", selection.Name, err)

@@ -8,10 +8,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// chooseQueue returns the queue to submit to. If the user asked for the queue name, the
-// queue must exist. If the user did not, and a CapacityScheduler has no queue name,
-// chooseQueue returns the largest queue. With other schedulers it returns name, because
-// their placement rules choose the queue.
+// chooseQueue returns the queue to which the application is submitted. name is the queue in the
+// settings, and asked is set if the user has chosen it. If there is no such queue and the user has
+// chosen it, chooseQueue fails, unless the scheduler creates queues on demand. If there is no such
+// queue and the user has not chosen it, chooseQueue returns the largest queue of a
+// CapacityScheduler. For other schedulers it returns name, because their placement rules choose the
+// queue.
 func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console *Console) (string, error) {
 	if queue, ok := scheduler.Find(name); ok {
 		if queue.State != "RUNNING" {
@@ -35,17 +37,18 @@ func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console
 	if isParent(name) {
 		return "", fmt.Errorf("the queue %s only holds other queues: name one that takes applications with --queue; there are %s", name, leafNames(scheduler))
 	}
-	// Some schedulers create queues below a parent on demand.
+	// The FairScheduler and auto-created queues of the CapacityScheduler create queues on demand.
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 && isParent(name[:dot]) || scheduler.Type == "fairScheduler" {
 		return name, nil
 	}
 	return "", fmt.Errorf("the queue %s does not exist: name another with --queue (yarn.queue); there are %s", name, leafNames(scheduler))
 }
 
-// capacityScheduler is the CapacityScheduler's type in the REST API.
+// capacityScheduler is the name of the CapacityScheduler in the REST API.
 const capacityScheduler = "capacityScheduler"
 
-// largestLeaf returns the first running leaf queue with the largest share of the cluster.
+// largestLeaf returns the running leaf queue with the largest share of the cluster. Among equal
+// queues, it returns the first.
 func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found bool) {
 	for _, queue := range scheduler.Queues {
 		if queue.Leaf && queue.State == "RUNNING" && (!found || queue.AbsoluteCapacity > largest.AbsoluteCapacity) {

@@ -7,12 +7,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Report describes the progress of an application, or how it ended.
+// Report is the state of an application, or its result if it has ended.
 type Report struct {
 	ApplicationID string `json:"applicationId"`
-	// RunsApplication is only set in reports about drivers that were submitted to a standalone
-	// cluster. There ApplicationID is the driver's own id, and RunsApplication is the id of the
-	// application that the driver has registered, or "" until it has registered one.
+	// RunsApplication is set only for drivers that were submitted to a standalone cluster. There,
+	// ApplicationID is the id of the driver. RunsApplication is the id of the application that the
+	// driver has registered; "" before the registration.
 	RunsApplication string   `json:"runsApplication,omitempty"`
 	Name            string   `json:"name"`
 	User            string   `json:"user,omitempty"`
@@ -20,22 +20,21 @@ type Report struct {
 	Tags            []string `json:"tags,omitempty"`
 	State           string   `json:"state"`
 	FinalStatus     string   `json:"finalStatus"`
-	// Message says in one line why the application did not succeed.
+	// Message is a one-line reason why the application did not succeed; "" if it did.
 	Message     string     `json:"message,omitempty"`
 	Diagnostics string     `json:"diagnostics"` // text from YARN or the program
 	TrackingURL string     `json:"trackingUrl"`
 	Times       StateTimes `json:"times"`
-	// Progress is from the running ApplicationMaster; nil if none runs.
+	// Progress is the progress that the running ApplicationMaster reports; nil if none is running.
 	Progress *Progress `json:"progress,omitempty"`
-	// Summary is the ApplicationMaster's final report: tasks, locality, executors and
-	// their failures.
+	// Summary is the ApplicationMaster's final report about tasks, locality and executors.
 	Summary map[string]any `json:"summary,omitempty"`
 }
 
 // Failure is the error of an application that failed or was killed.
 type Failure struct {
 	Report  *Report
-	Details string // lines about the reason, to be printed above the message
+	Details string // lines about the reason, which are printed above the message
 }
 
 func (f *Failure) Error() string {
@@ -53,8 +52,8 @@ func newReport(application *yarnrest.Application, times StateTimes) *Report {
 	}
 }
 
-// fillTimes takes unknown times from the ResourceManager's report, and truncates all times
-// to milliseconds.
+// fillTimes sets unknown times to those in the ResourceManager's report, and truncates all times to
+// milliseconds.
 func fillTimes(times StateTimes, application *yarnrest.Application) StateTimes {
 	if times.Submitted.IsZero() {
 		times.Submitted = application.Started
@@ -63,12 +62,13 @@ func fillTimes(times StateTimes, application *yarnrest.Application) StateTimes {
 		times.Finished = application.Finished
 	}
 	for _, moment := range []*time.Time{&times.Submitted, &times.Accepted, &times.Running, &times.Executors, &times.Finished} {
-		*moment = moment.Truncate(time.Millisecond) // as YARN's times are
+		*moment = moment.Truncate(time.Millisecond) // YARN's times have this precision
 	}
 	return times
 }
 
-// conclude returns the report of an ended application, and a *Failure if it did not succeed.
+// conclude returns the report of an ended application, and a *Failure if the application did not
+// succeed.
 func conclude(application *yarnrest.Application, times StateTimes) (*Report, error) {
 	report := newReport(application, times)
 	if pairs := parseSummary(application.Diagnostics); pairs != nil {
@@ -86,9 +86,9 @@ func conclude(application *yarnrest.Application, times StateTimes) (*Report, err
 	return report, FailedError(&Failure{Report: report, Details: cause.details})
 }
 
-// AddSummary sets r.Summary to a driver's summary (see [InProcessDriver.Summary]), and
-// appends the summary as a line to r.Diagnostics. On YARN the ApplicationMaster's
-// diagnostics have such a line.
+// AddSummary sets r.Summary to the summary of a driver in this process (see
+// [InProcessDriver.Summary]), and appends the summary line to r.Diagnostics, where the
+// ApplicationMaster's diagnostics on YARN have it.
 func (r *Report) AddSummary(pairs string) {
 	if pairs == "" {
 		return
@@ -97,7 +97,7 @@ func (r *Report) AddSummary(pairs string) {
 	r.Diagnostics = strings.TrimPrefix(r.Diagnostics+"\n"+summaryPrefix+pairs, "\n")
 }
 
-// Print prints how the application ended, with its summary.
+// Print prints the result of the application, with its summary.
 func (r *Report) Print(console *Console) {
 	rows := summaryRows(parseSummary(r.Diagnostics))
 	if line := r.Times.line(); line != "" {
@@ -109,7 +109,7 @@ func (r *Report) Print(console *Console) {
 	r.print(console, rows)
 }
 
-// print prints the application's final status, and rows below it.
+// print prints the application's final status, and below it the rows.
 func (r *Report) print(console *Console, rows []row) {
 	colour := green
 	if r.FinalStatus != string(yarnrest.StatusSucceeded) {
@@ -129,7 +129,7 @@ func (r *Report) print(console *Console, rows []row) {
 	}
 }
 
-// line returns the times as one line, each relative to the submission.
+// line returns the times as one line. Each time is relative to the submission.
 func (t StateTimes) line() string {
 	var parts []string
 	for _, moment := range []struct {

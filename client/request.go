@@ -10,22 +10,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// request is an application that is ready to be submitted.
+// request is a complete application submission.
 type request struct {
 	settings   *config.Config
 	checked    *preflightAnswer
 	user       string
-	command    []string // the program as named in the working directory, and its arguments
+	command    []string // path of the program in the working directory, and its arguments
 	resources  []launch.LocalResource
 	hadoop     map[string]string
-	tokens     map[string]string     // delegation tokens, encoded, by file system
-	keepTokens bool                  // YARN must not cancel the tokens: they are not for this application alone
-	keytab     *launch.LocalResource // for the ApplicationMaster alone; nil for none
-	principal  string                // whose keys the keytab has
-	staging    string                // URI of the application's own directory; "" for none
-	pools      string                // content of the file that describes scheduling pools; "" for none
+	tokens     map[string]string     // encoded delegation tokens, by file system
+	keepTokens bool                  // YARN must not cancel the tokens, because other applications may use them
+	keytab     *launch.LocalResource // keytab, which is localized only for the ApplicationMaster; nil for none
+	principal  string                // principal of the keys in the keytab
+	staging    string                // URI of the application's staging directory; "" for none
+	pools      string                // content of the file that describes the scheduling pools; "" for none
 	cacheDirs  []string              // URIs of the cache entries that the application uses
-	driver     *Driver               // the driver in this process; nil in cluster mode or with an unmanaged ApplicationMaster
+	driver     *Driver               // driver in this process; nil in cluster mode or with an unmanaged ApplicationMaster
 }
 
 func (r *request) name() string {
@@ -37,7 +37,7 @@ func (r *request) name() string {
 
 func (r *request) spec() *launch.Spec {
 	properties := r.settings.Map()
-	// The ApplicationMaster must know the queue that was chosen.
+	// Pass the chosen queue, which may differ from the setting.
 	properties[config.Queue.Name()] = r.checked.queue
 	return &launch.Spec{
 		Name: r.name(), User: r.user, Properties: properties, Origins: r.settings.Origins(), Hadoop: r.hadoop, Command: r.command,
@@ -46,7 +46,7 @@ func (r *request) spec() *launch.Spec {
 	}
 }
 
-// context returns the submission context for the ResourceManager.
+// context returns the submission context, as the ResourceManager expects it.
 func (r *request) context() (*yarnrest.SubmissionContext, error) {
 	secret, err := r.spec().Encode()
 	if err != nil {
@@ -70,8 +70,8 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 		},
 	}
 	if r.keytab != nil {
-		// This visibility means that containers of other applications on the node do not share
-		// it.
+		// With this visibility, the NodeManager does not share the file with containers of other
+		// applications.
 		context.AM.LocalResources[r.keytab.Name] = yarnrest.LocalResource{
 			URL: r.keytab.URL, Type: yarnrest.ResourceFile, Visibility: yarnrest.VisibilityApplication, Size: r.keytab.Size, Timestamp: r.keytab.Timestamp,
 		}
@@ -100,7 +100,7 @@ func localResources(resources []launch.LocalResource) map[string]yarnrest.LocalR
 	return local
 }
 
-// amEnvironment returns the environment of the ApplicationMaster's container.
+// amEnvironment returns the environment variables of the ApplicationMaster's container.
 func amEnvironment(settings *config.Config, user string) map[string]string {
 	master := profile.Master(settings)
 	environment := launch.GoLimits(master.Cores, master.Memory)
@@ -113,8 +113,8 @@ func amEnvironment(settings *config.Config, user string) map[string]string {
 	return environment
 }
 
-// acls returns the users who may view and modify the application, besides its owner
-// and the administrators.
+// acls returns the users who may view and modify the application, in addition to its owner and the
+// cluster's administrators.
 func acls(settings *config.Config) map[string]string {
 	lists := map[string]string{}
 	view, modify := launch.ACLs(settings)
@@ -127,8 +127,8 @@ func acls(settings *config.Config) map[string]string {
 	return lists
 }
 
-// logAggregation returns the patterns of log files to aggregate, or nil for the
-// cluster's own rules.
+// logAggregation returns the patterns of log files to aggregate; nil for the cluster's own
+// patterns.
 func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
 	rules := yarnrest.LogAggregation{
 		Include: config.LogInclude.In(settings), Exclude: config.LogExclude.In(settings),
@@ -140,20 +140,19 @@ func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
 	return &rules
 }
 
-// Driver says how to reach and authenticate to a driver in this process.
+// Driver is the address and the credentials of a driver in this process.
 type Driver struct {
 	Address string // host:port
-	Pass    []byte // the credentials (identity.Identity) with which the ApplicationMaster and executors register
+	Pass    []byte // encoded identity.Identity, with which the ApplicationMaster and executors register
 }
 
-// unmanaged reports whether the ApplicationMaster runs in this process.
+// unmanaged reports whether the ApplicationMaster runs in this process, without a container.
 func unmanaged(settings *config.Config) bool {
 	return config.ClientMode(settings) && config.UnmanagedAM.In(settings)
 }
 
-// toClientMode changes the submission context for a driver in this process. The
-// ApplicationMaster's container then only launches executors. With an unmanaged
-// ApplicationMaster there is no such container.
+// toClientMode changes the submission context for a driver in this process. The container of the
+// ApplicationMaster then only launches executors. An unmanaged ApplicationMaster has no container.
 func (r *request) toClientMode(context *yarnrest.SubmissionContext) {
 	if unmanaged(r.settings) {
 		context.UnmanagedAM = true
@@ -164,6 +163,6 @@ func (r *request) toClientMode(context *yarnrest.SubmissionContext) {
 	environment[launch.EnvRole] = string(launch.RoleLauncher)
 	environment[launch.EnvDriver] = r.driver.Address
 	context.AM.Secrets[launch.SecretDriver] = r.driver.Pass
-	// The arguments are for the driver, which runs in this process.
+	// Omit the arguments, because only the driver uses them, and it runs in this process.
 	context.AM.Commands = []string{launch.ShellCommand(r.command[:1])}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// submitApplication submits an application by REST, or by RPC if the cluster asks for
-// Kerberos or the ApplicationMaster's container needs resources other than memory and
-// vcores, which the REST API ignores.
+// submitApplication submits an application by REST. It uses an RPC if the cluster requires
+// Kerberos, or if the ApplicationMaster's container needs resources other than memory and vcores,
+// because the REST API ignores these.
 func (c *Cluster) submitApplication(ctx context.Context, submitted *yarnrest.SubmissionContext) error {
 	if !c.identity.Secure() && (len(submitted.Resource.Types) == 0 || submitted.UnmanagedAM) {
 		return c.rest.SubmitApplication(ctx, submitted)
@@ -28,7 +28,8 @@ func (c *Cluster) submitApplication(ctx context.Context, submitted *yarnrest.Sub
 	return manager.SubmitApplication(ctx, submission)
 }
 
-// refusalMessage returns the ResourceManager's message if it refused an application, or "".
+// refusalMessage returns the ResourceManager's message if err is its refusal of an application; ""
+// for other errors.
 func refusalMessage(err error) string {
 	var byREST *yarnrest.RemoteError
 	var byRPC *ipc.RemoteError
@@ -41,7 +42,7 @@ func refusalMessage(err error) string {
 	return ""
 }
 
-// rpcSubmission converts a submission context of the REST API to RPC's type.
+// rpcSubmission converts a submission context of the REST API to the type of the RPC.
 func rpcSubmission(s *yarnrest.SubmissionContext) (yarn.Submission, error) {
 	id, err := yarn.ParseApplicationID(s.ID)
 	if err != nil {
@@ -70,7 +71,8 @@ func rpcSubmission(s *yarnrest.SubmissionContext) (yarn.Submission, error) {
 			LocalResources: map[string]yarn.LocalResource{}, Env: s.AM.Environment, Commands: s.AM.Commands, Tokens: tokens, ACLs: map[yarn.Access]string{},
 		},
 	}
-	// Keep tokens that were not obtained for this application, because others may use them.
+	// Keep tokens that were not obtained for this application, because other applications may use
+	// them.
 	submission.KeepTokens = s.KeepTokens
 	for _, kind := range s.Resource.Types {
 		submission.Resource.Others[kind.Name] = kind.Value

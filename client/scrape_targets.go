@@ -8,15 +8,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
 )
 
-// MetricTarget is a web server with metrics, as Prometheus' service discovery by HTTP or
-// by file (http_sd_configs, file_sd_configs) wants it.
+// MetricTarget is a web server with metrics, in the format of Prometheus' service discovery by HTTP
+// or by file (http_sd_configs, file_sd_configs).
 type MetricTarget struct {
 	Targets []string          `json:"targets"` // host:port
 	Labels  map[string]string `json:"labels"`
 }
 
-// NewMetricTarget returns the target of a web server with the given URL and labels.
-// Labels that are "" are left out.
+// NewMetricTarget returns the target for a web server with the given URL and labels. It omits
+// labels with the value "".
 func NewMetricTarget(page string, labels map[string]string) (MetricTarget, error) {
 	base, err := url.Parse(page)
 	if err != nil {
@@ -33,7 +33,8 @@ func NewMetricTarget(page string, labels map[string]string) (MetricTarget, error
 	return target, nil
 }
 
-// MetricTargets returns the running applications: their pages at the web proxy.
+// MetricTargets returns a target for each running application: the application's pages at the web
+// proxy.
 func (c *Cluster) MetricTargets(ctx context.Context) ([]MetricTarget, error) {
 	applications, err := c.List(ctx, Selection{States: []string{stateRunning}})
 	if err != nil {
@@ -41,7 +42,7 @@ func (c *Cluster) MetricTargets(ctx context.Context) ([]MetricTarget, error) {
 	}
 	targets := []MetricTarget{}
 	for _, a := range applications {
-		if a.TrackingURL == "" { // hidden from those who may not view the application
+		if a.TrackingURL == "" { // the URL is hidden from users who may not view the application
 			continue
 		}
 		target, err := NewMetricTarget(a.TrackingURL, map[string]string{

@@ -21,25 +21,25 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// managerPrincipal is the key of the ResourceManagers' principal.
+// managerPrincipal is the Hadoop key of the ResourceManagers' principal.
 const managerPrincipal = "yarn.resourcemanager.principal"
 
-// Identity is the user as whom this process calls a cluster, with the login or the tokens
-// that authenticate the process.
+// Identity is the user as whom this process sends requests to a cluster, with the Kerberos login or
+// the delegation tokens that authenticate the process.
 type Identity struct {
-	User     string                // the name in YARN and HDFS
-	secure   bool                  // the cluster asks for Kerberos
-	kerberos *kerberos.Client      // nil without a login to Kerberos
-	keytab   string                // path of the keytab that logged in; "" for none
-	real     string                // the user who logged in and acts for User; "" if that is User
-	tokens   *security.Credentials // from HADOOP_TOKEN_FILE_LOCATION; nil for none
+	User     string                // name of the user in YARN and HDFS
+	secure   bool                  // the cluster requires Kerberos
+	kerberos *kerberos.Client      // nil if the process has not logged in to Kerberos
+	keytab   string                // path of the keytab for the login; "" for none
+	real     string                // user who has logged in and impersonates User; "" if User has logged in
+	tokens   *security.Credentials // tokens from HADOOP_TOKEN_FILE_LOCATION; nil for none
 }
 
-// Login returns the identity of this process on a cluster. On a cluster with Kerberos, it
-// logs in with the settings' keytab. Without a keytab it uses the tokens of
-// HADOOP_TOKEN_FILE_LOCATION and the ticket cache; one of the two suffices. If the settings
-// or HADOOP_PROXY_USER name another user, the process acts for that user. Close must be
-// called.
+// Login returns the identity of this process on a cluster. On a cluster with Kerberos, Login logs
+// in with the keytab in the settings. Without a keytab, it uses the tokens in
+// HADOOP_TOKEN_FILE_LOCATION and the ticket cache, of which one suffices. If the settings or
+// HADOOP_PROXY_USER name another user, the process impersonates that user. The caller must call
+// Close.
 func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
 	proxied := config.ProxyUser.In(settings)
 	if hadoop == nil || !hadoop.SecurityEnabled() {
@@ -85,7 +85,7 @@ func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
 	return identity, nil
 }
 
-// userName returns the name of a principal in YARN and HDFS.
+// userName returns the name of a principal's user in YARN and HDFS.
 func userName(hadoop *conf.Config, principal, realm string) (string, error) {
 	rules, err := kerberos.ParseRules(hadoop.GetDefault("hadoop.security.auth_to_local", ""), realm)
 	if err != nil {
@@ -94,7 +94,7 @@ func userName(hadoop *conf.Config, principal, realm string) (string, error) {
 	return rules.User(principal)
 }
 
-// tokenOwner returns the owner of the HDFS token that is among tokens.
+// tokenOwner returns the owner of the HDFS token in tokens.
 func tokenOwner(hadoop *conf.Config, tokens *security.Credentials) (string, error) {
 	token, found := tokens.TokenOfKind(security.KindHDFS)
 	if !found {
@@ -118,16 +118,16 @@ func (i *Identity) Close() {
 	}
 }
 
-// Secure reports whether the cluster asks for Kerberos.
+// Secure reports whether the cluster requires Kerberos.
 func (i *Identity) Secure() bool { return i.secure }
 
-// Storage returns options for file systems that this user accesses.
+// Storage sets the user and the credentials in options for file systems.
 func (i *Identity) Storage(options storage.Options) storage.Options {
 	options.User, options.RealUser, options.Kerberos, options.Tokens = i.User, i.real, i.kerberos, i.tokens
 	return options
 }
 
-// http returns the client with which the user calls REST APIs, nil for the default.
+// http returns the HTTP client for REST APIs; nil for the default client.
 func (i *Identity) http(hadoop *conf.Config) (*http.Client, error) {
 	if !i.Secure() {
 		return nil, nil
@@ -151,7 +151,8 @@ func (i *Identity) http(hadoop *conf.Config) (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
-// managerToken returns the token of the ResourceManagers, and whether there is one.
+// managerToken returns the delegation token for the ResourceManagers. The second result reports
+// whether there is one.
 func (i *Identity) managerToken(hadoop *conf.Config) (security.Token, bool) {
 	if i.tokens == nil {
 		return security.Token{}, false
@@ -161,7 +162,7 @@ func (i *Identity) managerToken(hadoop *conf.Config) (security.Token, bool) {
 		return security.Token{}, false
 	}
 	for _, token := range i.tokens.Tokens() {
-		// If there are several ResourceManagers, the token's service lists all their addresses.
+		// With several ResourceManagers, the token's service contains all their addresses.
 		for service := range strings.SplitSeq(token.Service, ",") {
 			if token.Kind == security.KindRM && slices.ContainsFunc(addresses, func(address string) bool { return sameAddress(address, service) }) {
 				return token, true
@@ -171,8 +172,8 @@ func (i *Identity) managerToken(hadoop *conf.Config) (security.Token, bool) {
 	return security.Token{}, false
 }
 
-// sameAddress reports whether two addresses, host:port, have the same port and a common IP
-// address or the same host.
+// sameAddress reports whether two addresses (host:port) have the same port, and the same host or a
+// common IP address.
 func sameAddress(a, b string) bool {
 	if strings.EqualFold(a, b) {
 		return true
@@ -182,14 +183,15 @@ func sameAddress(a, b string) bool {
 	return errX == nil && errY == nil && x.Port == y.Port && x.IP.Equal(y.IP)
 }
 
-// tokenTransport authenticates requests to ResourceManagers by a delegation token.
+// tokenTransport is a transport that authenticates requests to ResourceManagers by a delegation
+// token.
 type tokenTransport struct {
 	http.RoundTripper
-	managers []string // host:port
-	token    string   // encoded
+	managers []string // addresses (host:port) of the ResourceManagers
+	token    string   // the encoded delegation token
 }
 
-// RoundTrip adds the token to requests to a ResourceManager.
+// RoundTrip sends a request. If it goes to a ResourceManager, RoundTrip adds the token.
 func (t *tokenTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !slices.Contains(t.managers, request.URL.Host) {
 		return t.RoundTripper.RoundTrip(request)
@@ -202,14 +204,15 @@ func (t *tokenTransport) RoundTrip(request *http.Request) (*http.Response, error
 // CloseIdleConnections closes the idle connections of the transport.
 func (t *tokenTransport) CloseIdleConnections() { closeIdle(t.RoundTripper) }
 
-// proxyTransport makes requests on behalf of user, who is not the one who authenticates.
+// proxyTransport is a transport for requests in which the authenticated user impersonates another
+// user.
 type proxyTransport struct {
 	http.RoundTripper
-	user string
+	user string // the impersonated user
 }
 
-// RoundTrip adds the parameter that tells Hadoop's web servers on whose behalf the request
-// is.
+// RoundTrip adds the query parameter with which Hadoop's web servers recognize the impersonated
+// user.
 func (p *proxyTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	own := request.Clone(request.Context())
 	query := own.URL.Query()
@@ -227,10 +230,10 @@ func closeIdle(transport http.RoundTripper) {
 	}
 }
 
-// explainProxy returns err. If err says that the cluster does not let the user act for
-// another one, explainProxy adds what to do.
+// explainProxy returns err. If the cluster does not allow i.real to impersonate i.User,
+// explainProxy adds advice to the error.
 func (i *Identity) explainProxy(err error) error {
-	// NameNodes, ResourceManagers and web servers say so in the same words.
+	// NameNodes, ResourceManagers and web servers use the same words.
 	if i.real == "" || err == nil || !strings.Contains(err.Error(), "is not allowed to impersonate") {
 		return err
 	}
@@ -238,12 +241,13 @@ func (i *Identity) explainProxy(err error) error {
 		"in core-site.xml of the NameNodes and ResourceManagers", err, i.real, i.User)
 }
 
-// OpenFileSystems returns the cluster's file systems for its user. The caller closes them.
+// OpenFileSystems returns the cluster's file systems, which the cluster's user accesses. The caller
+// must close them.
 func (c *Cluster) OpenFileSystems() *storage.Files {
 	return storage.New(c.identity.Storage(storage.Options{Hadoop: c.hadoop, Logger: c.log}))
 }
 
-// manager returns the client of the ResourceManager's RPCs. Close closes it.
+// manager returns the client of the ResourceManager's RPCs. Cluster.Close closes this client.
 func (c *Cluster) manager() (*yarn.RMClient, error) {
 	c.opening.Lock()
 	defer c.opening.Unlock()
@@ -267,8 +271,8 @@ func (c *Cluster) manager() (*yarn.RMClient, error) {
 	return c.rpc, nil
 }
 
-// On a cluster with Kerberos, calls that change something are RPCs, because with Hadoop's
-// default filter a ResourceManager's REST API refuses them even to users with a ticket.
+// On a cluster with Kerberos, requests that change state are RPCs: with Hadoop's default filter,
+// the REST API of a ResourceManager refuses such requests even from users with a ticket.
 
 func (c *Cluster) newApplication(ctx context.Context) (*yarnrest.NewApplication, error) {
 	if !c.identity.Secure() {

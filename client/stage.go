@@ -22,10 +22,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// stager puts an application's files into HDFS. Large files go into a cache that all
-// submissions of the user share. Small files go into the application's own directory in
-// staging, which is removed at the application's end. If yarn.preserveStagingFiles is set,
-// they go into the directory in preserved instead, which is kept.
+// stager uploads an application's files to HDFS. Large files go into a cache that all submissions
+// of the user share. Small files go into the application's own directory in staging, which is
+// removed when the application has ended. If yarn.preserveStagingFiles is set, small files instead
+// go into the application's own directory in preserved, which is never removed.
 //
 //	<base>/cache/<sha-256>/<name>
 //	<base>/staging/<application id>/<name>
@@ -33,16 +33,16 @@ import (
 type stager struct {
 	files       *storage.Files
 	base        string      // URI of the user's directory for bobbin's files
-	user        string      // owner of base
-	minSize     config.Size // the size in bytes from which files go into the cache
-	keepStaging bool        // put small files into preserved, which is not removed
-	replication int         // of uploaded files; 0 for the cluster's default
+	user        string      // user who must own base
+	minSize     config.Size // minimum size in bytes of files in the cache
+	keepStaging bool        // put small files into preserved instead of staging
+	replication int         // replication factor of uploaded files; 0 for the cluster's default
 	console     *Console
-	staging     string // the application's own directory, which remove removes; "" if there is none
+	staging     string // URI of the application's directory in staging, which remove removes; "" if there is none
 }
 
-// newStager returns a stager that puts files below the directory that yarn.stagingDir names,
-// by default below the user's home directory.
+// newStager returns a stager for the directory in yarn.stagingDir; the default is the user's home
+// directory in HDFS.
 func newStager(files *storage.Files, settings *config.Config, user string, console *Console) (*stager, error) {
 	home := path.Join("/user", user)
 	if dir := config.StagingDir.In(settings); dir != "" {
@@ -69,19 +69,19 @@ func (c *Cluster) StagingDirectory(settings *config.Config) (string, error) {
 	return stager.base, nil
 }
 
-// stagedFile is one input and its location in HDFS.
+// stagedFile is an input file and its location in HDFS.
 type stagedFile struct {
 	localizedFile
-	dir        string       // URI of the directory in HDFS; "" until a small file's directory is chosen
-	base       string       // the file's name in dir
-	info       storage.Info // the file's status in HDFS, once it is there
-	isUploaded bool         // the file is in HDFS already
+	dir        string       // URI of the HDFS directory; "" for a small file until assignTargets sets it
+	base       string       // name of the file in dir
+	info       storage.Info // status of the file in HDFS; set when isUploaded is set
+	isUploaded bool         // the file is in HDFS
 }
 
 func (s *stagedFile) target() string { return s.dir + "/" + s.base }
 
-// find returns the location of each input, and whether the input is in HDFS already. It
-// uploads nothing, but updates the times at which cached files were last used.
+// find returns the location of each input, and whether the input is already in HDFS. It uploads
+// nothing, but updates the times of last use of cached files.
 func (s *stager) find(ctx context.Context, inputs []localizedFile) ([]stagedFile, error) {
 	found := make([]stagedFile, len(inputs))
 	group, ctx := errgroup.WithContext(ctx)
@@ -119,7 +119,7 @@ func (s *stager) findInput(ctx context.Context, in localizedFile) (stagedFile, e
 	return entry, nil
 }
 
-// findRemote locates an input that is an hdfs:// URI, which is not copied.
+// findRemote returns the location of an input with an hdfs:// URI, which is not copied.
 func (s *stager) findRemote(ctx context.Context, in localizedFile) (stagedFile, error) {
 	info, err := s.files.Stat(ctx, in.path)
 	switch {
@@ -133,13 +133,13 @@ func (s *stager) findRemote(ctx context.Context, in localizedFile) (stagedFile, 
 	return stagedFile{localizedFile: in, info: info, isUploaded: true}, nil
 }
 
-// upload uploads missing files, and returns all files as resources to localize. If upload
-// fails, call remove to remove the application's own directory.
+// upload uploads the files that are not in HDFS, and returns all files as resources to localize. If
+// upload fails, the caller must call remove.
 func (s *stager) upload(ctx context.Context, files []stagedFile, application string) ([]launch.LocalResource, error) {
 	if err := s.assignTargets(ctx, files, application); err != nil {
 		return nil, s.stagingError(err)
 	}
-	uploads := map[string]*stagedFile{} // by target: a file with two names is uploaded once
+	uploads := map[string]*stagedFile{} // by target, so that a file with two names is uploaded once
 	for i := range files {
 		switch file := &files[i]; {
 		case file.remote:
@@ -173,8 +173,8 @@ func (s *stager) upload(ctx context.Context, files []stagedFile, application str
 	return resources, nil
 }
 
-// stagingError returns err with the exit status ExitCluster and a text that says that files
-// were being staged. It returns usage errors unchanged.
+// stagingError returns err with the exit status ExitCluster, and adds to its text that files were
+// being staged. It returns usage errors unchanged.
 func (s *stager) stagingError(err error) error {
 	if ExitCode(err) == ExitUsage {
 		return err
@@ -182,7 +182,7 @@ func (s *stager) stagingError(err error) error {
 	return RefusedError(fmt.Errorf("staging files in HDFS: %w", err))
 }
 
-// assignTargets chooses the locations of small files and creates the directories.
+// assignTargets sets the locations of small files and creates their directories.
 func (s *stager) assignTargets(ctx context.Context, files []stagedFile, application string) error {
 	if !slices.ContainsFunc(files, func(file stagedFile) bool { return !file.isUploaded }) {
 		return nil
@@ -190,7 +190,7 @@ func (s *stager) assignTargets(ctx context.Context, files []stagedFile, applicat
 	if err := s.makeBase(ctx); err != nil {
 		return err
 	}
-	// No submission removes files below preserved.
+	// Files below preserved are never removed.
 	staging := s.base + "/staging/" + application
 	own := staging
 	if s.keepStaging {
@@ -246,10 +246,10 @@ func (s *stager) makeBase(ctx context.Context) error {
 	return s.checkBase(ctx)
 }
 
-// checkBase fails if another user owns or can write to the user's directory for bobbin's
-// files, because containers execute its files as this user. It fails with fs.ErrNotExist if
-// the directory does not exist. On a local disk it accepts any owner, because the names of
-// local accounts may differ from the cluster's.
+// checkBase fails if another user owns or can write to the user's directory for bobbin's files,
+// because containers of this user execute files in it. It fails with fs.ErrNotExist if the
+// directory does not exist. On a local disk, checkBase accepts any owner, because local user names
+// may differ from the cluster's.
 func (s *stager) checkBase(ctx context.Context) error {
 	info, err := s.files.Stat(ctx, s.base)
 	if err != nil {
@@ -264,8 +264,8 @@ func (s *stager) checkBase(ctx context.Context) error {
 	return nil
 }
 
-// uploadOne writes the file under a temporary name and renames it, so that no reader
-// sees an incomplete file. The first of two simultaneous uploads is kept.
+// uploadOne writes the file under a temporary name and then renames it, so that readers never see
+// an incomplete file. If two submissions upload the same file, the first complete upload remains.
 func (s *stager) uploadOne(ctx context.Context, file *stagedFile, application string) error {
 	began := time.Now()
 	part := file.dir + "/." + file.base + "." + application + partSuffix
@@ -286,7 +286,7 @@ func (s *stager) uploadOne(ctx context.Context, file *stagedFile, application st
 	return nil
 }
 
-// partSuffix ends the names of files that are being uploaded.
+// partSuffix is the suffix of the names of incomplete uploads.
 const partSuffix = ".part"
 
 func (s *stager) copyTo(ctx context.Context, in localizedFile, target string) error {
@@ -345,12 +345,12 @@ func (s *stager) remove(ctx context.Context) error {
 		return fmt.Errorf("removing the staging directory: %w", err)
 	}
 	s.staging = ""
-	// This fails if another application has files in that directory.
+	// This fails if another application has a directory in staging.
 	_ = s.files.Remove(ctx, s.base+"/staging")
 	return nil
 }
 
-// hashFile returns a file's SHA-256 in hex.
+// hashFile returns the SHA-256 of a file in hexadecimal form.
 func hashFile(ctx context.Context, name string) (string, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -372,8 +372,8 @@ func hashFile(ctx context.Context, name string) (string, error) {
 	return "", context.Cause(ctx)
 }
 
-// safeName returns the file name of a local path, with characters replaced that are special
-// in a shell or a URL. It keeps the suffix, by which NodeManagers recognize archives.
+// safeName returns the file name of a local path. It replaces characters that are special in a
+// shell or a URL. It keeps the suffix, by which NodeManagers recognize archives.
 func safeName(local string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -384,8 +384,8 @@ func safeName(local string) string {
 	}, path.Base(local))
 }
 
-// escaped returns a URI of package storage, which escapes nothing, with special characters
-// such as spaces and percent signs escaped.
+// escaped escapes special characters, such as spaces and percent signs, in a URI of package
+// storage. Package storage does not escape them.
 func escaped(uri string) (string, error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok {

@@ -22,13 +22,13 @@ import (
 
 const testApplication = "application_1700000000000_0001"
 
-// testStager returns a stager that stages on the local disk, below root.
+// testStager returns a stager that uses a directory on the local disk, root.
 func testStager(t *testing.T) (s *stager, root string, said *bytes.Buffer) {
 	t.Helper()
 	return testStagerWith(t, nil)
 }
 
-// testStagerWith is testStager with further settings.
+// testStagerWith is like testStager, with further settings.
 func testStagerWith(t *testing.T, more map[string]string) (s *stager, root string, said *bytes.Buffer) {
 	t.Helper()
 	me, err := user.Current()
@@ -102,7 +102,7 @@ func TestStageUploadsOnceAndCleansUp(t *testing.T) {
 	require.Equal(t, []string{cached}, tree(t, root))
 	require.NoDirExists(t, root+"/staging")
 
-	// The second submission of the same program finds the cached one, and prints its age.
+	// The second submission of the same program uses the cached program, and prints its age.
 	past := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(root, "cache", hashOf(large)), past, past))
 	second := *first
@@ -125,7 +125,7 @@ func TestStageKeepsTheFirstOfTwoUploads(t *testing.T) {
 	all := []localizedFile{localFile(t, "app", strings.Repeat("x", 200))}
 	seen, err := s.find(ctx, all)
 	require.NoError(t, err)
-	// Another submission uploads the same file between find and upload.
+	// Another submission uploads the same file between the calls of find and upload.
 	other := *s
 	theirs, err := other.find(ctx, all)
 	require.NoError(t, err)

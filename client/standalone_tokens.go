@@ -13,20 +13,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Like those on YARN, the processes of a standalone cluster access file systems with
-// delegation tokens. But here no ResourceManager renews the tokens.
+// As on YARN, the processes of a standalone cluster access file systems with delegation tokens. But
+// a standalone cluster has no ResourceManager that renews the tokens.
 
-// Renewal returns a Renewal that gets delegation tokens for other processes: tokens of the
-// default file system and of those in kerberos.access.hadoopFileSystems. It returns nil if
-// the user has not logged in to Kerberos. It also returns nil if the user has tokens
-// already; the other processes then use these (FileSystemTokens).
+// Renewal returns a Renewal that obtains delegation tokens for other processes. The tokens are for
+// the default file system and the file systems in kerberos.access.hadoopFileSystems. Renewal
+// returns nil if the user has not logged in to Kerberos, or already has tokens. In the latter case,
+// the other processes use the tokens that [Identity.FileSystemTokens] returns.
 func (i *Identity) Renewal(files *storage.Files, hadoop *conf.Config, settings *config.Config, logger *slog.Logger) *storage.Renewal {
 	if i.kerberos == nil || i.tokens != nil {
 		return nil
 	}
 	renewal := &storage.Renewal{Files: files, Principal: i.kerberos.Principal(), Logger: logger}
 	if i.real != "" {
-		renewal.Principal = i.User // a NameNode compares the renewer with this name
+		renewal.Principal = i.User // the NameNode compares the renewer with the name of the impersonated user
 	}
 	for _, uri := range append([]string{hadoop.DefaultFS()}, config.KerberosFileSystems.In(settings)...) {
 		renewal.FileSystems = append(renewal.FileSystems, strings.TrimRight(uri, "/")+"/")
@@ -34,8 +34,7 @@ func (i *Identity) Renewal(files *storage.Files, hadoop *conf.Config, settings *
 	return renewal
 }
 
-// FileSystemTokens returns the tokens in the file HADOOP_TOKEN_FILE_LOCATION that are for
-// file systems.
+// FileSystemTokens returns the tokens for file systems in the file HADOOP_TOKEN_FILE_LOCATION.
 func (i *Identity) FileSystemTokens() *security.Credentials {
 	tokens := &security.Credentials{}
 	if i.tokens != nil {
@@ -48,10 +47,10 @@ func (i *Identity) FileSystemTokens() *security.Credentials {
 	return tokens
 }
 
-// DriverTokens gets delegation tokens for a driver that runs on another host. It returns
-// them in the format of Hadoop's credentials files, with the time at which they end; zero if
-// that is not known. It returns nil if the driver needs no tokens, because there is no
-// Kerberos or because the driver logs in with a keytab on its host.
+// DriverTokens obtains delegation tokens for a driver that runs on another host. encoded has the
+// format of a Hadoop credentials file. end is the time at which the tokens expire; zero if it is
+// unknown. encoded is nil if the driver needs no tokens, because the cluster does not use Kerberos
+// or because the driver logs in with a keytab on its host.
 func DriverTokens(ctx context.Context, settings *config.Config, logger *slog.Logger) (encoded []byte, end time.Time, err error) {
 	hadoop, err := HadoopConfig(settings)
 	if err != nil {
@@ -74,7 +73,7 @@ func DriverTokens(ctx context.Context, settings *config.Config, logger *slog.Log
 			return nil, end, RefusedError(&examinableError{identity.explainProxy(err)})
 		}
 		if obtained == nil {
-			return nil, end, nil // no file system has tokens
+			return nil, end, nil // no file system issues tokens
 		}
 		tokens, end = obtained.Credentials, obtained.End
 	}

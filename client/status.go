@@ -11,23 +11,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// ExecutorCounts counts executors by state.
+// ExecutorCounts are the numbers of executors in each state.
 type ExecutorCounts struct {
 	Requested       int `json:"requested"`       // requested by the driver
-	Pending         int `json:"pending"`         // requested from the ResourceManager and not yet allocated
-	Launching       int `json:"launching"`       // allocated and not yet registered with the driver
+	Pending         int `json:"pending"`         // requested from the ResourceManager and not allocated
+	Launching       int `json:"launching"`       // allocated and not registered with the driver
 	Running         int `json:"running"`         // registered with the driver
-	Decommissioning int `json:"decommissioning"` // running ones that are being decommissioned
-	Ending          int `json:"ending"`          // released and not yet ended
-	Failed          int `json:"failed"`          // failures that count towards executor.maxNumFailures
-	MaxFailures     int `json:"maxFailures"`     // executor.maxNumFailures
+	Decommissioning int `json:"decommissioning"` // registered with the driver and being decommissioned
+	Ending          int `json:"ending"`          // released and not ended
+	Failed          int `json:"failed"`          // failures that executor.maxNumFailures limits
+	MaxFailures     int `json:"maxFailures"`     // value of executor.maxNumFailures
 }
 
-// FailureCount is the number of executors that have ended for one reason.
+// FailureCount is the number of executors that ended for the same reason.
 type FailureCount struct {
 	Reason          string `json:"reason"`
 	Count           int    `json:"count"`
-	CountsAsFailure bool   `json:"counts"` // whether they count towards executor.maxNumFailures
+	CountsAsFailure bool   `json:"counts"` // these ends count as failures for executor.maxNumFailures
 	Last            string `json:"last"`   // message of the executor that ended last
 }
 
@@ -35,7 +35,7 @@ type FailureCount struct {
 type Exclusion struct {
 	Host   string     `json:"host"`
 	Reason string     `json:"reason"`
-	Until  *time.Time `json:"until,omitempty"` // nil if the exclusion does not end
+	Until  *time.Time `json:"until,omitempty"` // end of the exclusion; nil if it does not end
 }
 
 // Write prints the report as text.
@@ -70,7 +70,7 @@ func (r *Report) writeText(w io.Writer, now time.Time) {
 	}
 }
 
-// finalStatus returns the final status; "" until the application has one.
+// finalStatus returns the final status; "" if the application has not ended.
 func (r *Report) finalStatus() string {
 	if r.FinalStatus == string(yarnrest.StatusUndefined) {
 		return ""
@@ -78,7 +78,7 @@ func (r *Report) finalStatus() string {
 	return r.FinalStatus
 }
 
-// rows describes the progress of a running application.
+// rows returns rows that describe the progress of a running application.
 func (s *Progress) rows(now time.Time) []row {
 	rows := []row{{"tasks", s.tasks()}, {"executors", s.Executors.text()}}
 	if s.Executors.Failed > 0 {
@@ -94,7 +94,7 @@ func (s *Progress) rows(now time.Time) []row {
 	return append(rows, list("notes", s.Notes)...)
 }
 
-// list returns a row for each line, the first with the label.
+// list returns a row for each line. Only the first row has the label.
 func list(label string, lines []string) []row {
 	var rows []row
 	for _, line := range lines {
@@ -128,7 +128,7 @@ func slowLines(slowest []driver.SlowTask) []string {
 	return lines
 }
 
-// endLines returns one line for each reason for which executors have ended.
+// endLines returns one line for each reason why executors have ended.
 func endLines(failures []FailureCount) []string {
 	cells := make([][]string, len(failures))
 	for i, failure := range failures {
@@ -153,10 +153,11 @@ func exclusionLines(exclusions []Exclusion, now time.Time) []string {
 	return columns(cells)
 }
 
-// maxCell bounds a table cell, in characters; --json prints the whole text.
+// maxCell is the maximum number of characters in a table cell. The flag --json prints the whole
+// text.
 const maxCell = 160
 
-// columns pads cells to columns, and aligns numbers in the first column right.
+// columns pads cells so that they form columns. It right-aligns numbers in the first column.
 func columns(cells [][]string) []string {
 	var widths []int
 	for _, line := range cells {

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden compares text with a file of testdata/status.
+// golden compares text with a golden file in testdata/status.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", "status", name+".golden")

@@ -17,33 +17,34 @@ import (
 )
 
 const (
-	// cleanUpTimeout bounds the work after the application's end or an interruption.
+	// cleanUpTimeout limits the work after the application's end or after an interruption.
 	cleanUpTimeout = 30 * time.Second
-	// answerNotice is how long a cluster may not answer before a message says so.
+	// answerNotice is how long the cluster may be silent before a message is printed.
 	answerNotice = 3 * time.Second
-	// pruneTimeout bounds the removal of old cache entries.
+	// pruneTimeout limits the removal of old cache entries.
 	pruneTimeout = 30 * time.Second
 )
 
 // Job is a program to submit.
 type Job struct {
 	Program      string   // path of the executable
-	IsOwnProgram bool     // Program is this process's executable; another build of it may be uploaded: see the setting yarn.program
-	Args         []string // of the program
+	IsOwnProgram bool     // Program is this process's executable, so another build of it may be uploaded (see the setting yarn.program)
+	Args         []string // arguments of the program
 	Settings     *config.Config
 	Console      *Console
-	// Submitted, if not nil, is called with the id when the cluster has accepted the application.
+	// Submitted is called with the application's id when the cluster has accepted the application.
+	// It may be nil.
 	Submitted func(id string)
-	// Driver starts the driver in client mode, before anything is uploaded. Its arguments are
-	// the application's id and the racks of the cluster's nodes by host. Driver is nil in
-	// cluster mode, and in client mode if this process also runs the ApplicationMaster.
+	// Driver starts the driver in client mode. It is called before files are uploaded, with the
+	// application's id and the racks of the cluster's nodes by host. Driver is nil in cluster mode,
+	// and in client mode with an unmanaged ApplicationMaster.
 	Driver func(id string, racks map[string]string) (*Driver, error)
 }
 
-// Submit submits a program and, unless yarn.submit.waitAppCompletion is false, follows the
-// application to its end. If the application did not succeed, it returns a *Failure and the
-// report. If ctx ends first, Submit kills the application. The staged files are removed when
-// the application has ended or could not be submitted.
+// Submit submits a program. If yarn.submit.waitAppCompletion is true, Submit waits until the
+// application has ended. If the application did not succeed, Submit returns the report and a
+// *Failure. If ctx ends first, Submit kills the application. It removes the staged files when the
+// application has ended or could not be submitted.
 func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	running, err := c.Start(ctx, job)
 	if err != nil {
@@ -56,15 +57,15 @@ func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	return running.Wait(ctx)
 }
 
-// Running is a submitted application. Close must be called.
+// Running is a submitted application. The caller must call Close.
 type Running struct {
 	submission *submission
-	request    *request // nil if this is an existing application with the same idempotency key
+	request    *request // nil if the submission was replaced by an existing application with the same idempotency key
 	files      *storage.Files
 	pruned     <-chan struct{}
 }
 
-// Start submits a program; Wait follows the application.
+// Start submits a program. It does not wait for the end of the application; see [Running.Wait].
 func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 	program, err := c.chooseProgram(ctx, job)
 	if err != nil {
@@ -112,15 +113,15 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 // ID returns the application's id.
 func (r *Running) ID() string { return r.submission.id }
 
-// Spec returns the description that the ApplicationMaster receives.
+// Spec returns the description of the application that the ApplicationMaster receives.
 func (r *Running) Spec() *launch.Spec { return r.request.spec() }
 
-// Wait follows the application to its end. It returns a *Failure if the application
-// did not succeed. If ctx ends first, Wait kills the application.
+// Wait waits until the application has ended. It returns a *Failure if the application did not
+// succeed. If ctx ends first, Wait kills the application.
 func (r *Running) Wait(ctx context.Context) (*Report, error) { return r.submission.follow(ctx) }
 
-// Close waits until old files of earlier submissions are removed, and closes connections.
-// The application continues.
+// Close waits until old files of earlier submissions are removed, and closes the connections. It
+// does not stop the application.
 func (r *Running) Close() {
 	if r.pruned != nil {
 		<-r.pruned
@@ -133,8 +134,8 @@ func (r *Running) Close() {
 	}
 }
 
-// limitLifetime asks the ResourceManager to enforce the setting yarn.submit.timeout, because
-// nobody follows the application.
+// limitLifetime makes the ResourceManager enforce the setting yarn.submit.timeout. It is called if
+// no process waits for the end of the application.
 func (r *Running) limitLifetime(ctx context.Context) error {
 	timeout := config.SubmitTimeout.In(r.submission.job.Settings)
 	if timeout <= 0 || r.submission.existing != nil {
@@ -150,7 +151,7 @@ func (r *Running) limitLifetime(ctx context.Context) error {
 	return nil
 }
 
-// awaitSaved waits until the ResourceManager has saved the application. Before that, the
+// awaitSaved waits until the ResourceManager has saved the application. Until then, the
 // ResourceManager refuses to change the application's timeout (updateApplicationTimeouts in
 // ClientRMService.java of Hadoop 3).
 func (r *Running) awaitSaved(ctx context.Context) error {
@@ -170,7 +171,7 @@ func (r *Running) awaitSaved(ctx context.Context) error {
 	}
 }
 
-// submitted returns the report of an application that is not followed.
+// submitted returns the report of an application for whose end Submit does not wait.
 func (r *Running) submitted() *Report {
 	if existing := r.submission.existing; existing != nil {
 		return newReport(existing, StateTimes{})
@@ -185,13 +186,14 @@ type submission struct {
 	cluster *Cluster
 	job     Job
 	stager  *stager
-	id      string // the application's id once the cluster may know it
-	// existing is the application with the same idempotency key to follow instead, or nil.
+	id      string // the application's id; "" before the application is submitted
+	// existing is an existing application with the same idempotency key, which replaces the
+	// submission; nil for none.
 	existing *yarnrest.Application
 }
 
-// run submits the application. If it finds an application with the same idempotency key to
-// follow instead, it returns nil.
+// run submits the application. If an existing application with the same idempotency key replaces
+// it, run returns nil.
 func (s *submission) run(ctx context.Context, program *Program, all []localizedFile) (*request, error) {
 	request, err := s.prepare(ctx, program, all)
 	if err == nil {
@@ -211,7 +213,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []localizedF
 	return request, nil
 }
 
-// prepare checks everything, and then uploads the files.
+// prepare checks the program, the settings and the files, and then uploads the files.
 func (s *submission) prepare(ctx context.Context, program *Program, all []localizedFile) (*request, error) {
 	var files []stagedFile
 	var checked *preflightAnswer
@@ -280,13 +282,13 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []locali
 }
 
 // submit submits the application. If ctx ends during the request, submit still waits for the
-// answer, because it must know whether the application was submitted.
+// answer, because it must determine whether the application was submitted.
 func (s *submission) submit(ctx context.Context, request *request) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
-		// Another application may have started during the upload.
+		// Another application with the same key may have started during the upload.
 		if earlier, err := s.cluster.applicationForKey(ctx, key); err != nil || earlier != nil {
 			if err == nil {
 				s.cleanUp(ctx)
@@ -308,8 +310,8 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	if message := refusalMessage(err); message != "" {
 		return RefusedError(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
 	}
-	// The cluster may have accepted the application despite the error, and no process
-	// would follow it.
+	// The cluster may have accepted the application despite the error. Kill it, because no process
+	// would wait for it.
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()
 	if killing := s.cluster.killApplication(ctx, s.id, "its submission did not complete"); killing != nil {
@@ -318,8 +320,8 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	return RefusedError(err)
 }
 
-// submitted prints that the application was submitted. If an older application has the same
-// idempotency key, s follows that one from then on.
+// submitted prints that the application was submitted. If an earlier application with the same
+// idempotency key is running, s waits for that application from then on.
 func (s *submission) submitted(ctx context.Context, accepted *yarnrest.SubmissionContext) error {
 	s.job.Console.Print("submitted %s to queue %s", s.id, accepted.Queue)
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
@@ -338,7 +340,8 @@ func (s *submission) submitted(ctx context.Context, accepted *yarnrest.Submissio
 	return nil
 }
 
-// follow follows the application to its end, and kills it if ctx ends or the timeout passes.
+// follow waits until the application has ended. It kills the application if ctx ends or the timeout
+// passes.
 func (s *submission) follow(ctx context.Context) (*Report, error) {
 	follower := s.cluster.newFollower(s.id, config.ReportInterval.In(s.job.Settings), s.job.Console)
 	if s.existing != nil {
@@ -351,7 +354,7 @@ func (s *submission) follow(ctx context.Context) (*Report, error) {
 		application, err = s.cluster.killFollowed(following, follower)
 	}
 	if err != nil {
-		return nil, err // the application may still run; its ApplicationMaster then removes the staged files
+		return nil, err // the application may still run; then its ApplicationMaster removes the staged files
 	}
 	s.cleanUp(ctx)
 	return printEnd(application, follower.times, s.job.Console)
@@ -368,8 +371,8 @@ func (s *submission) cleanUp(ctx context.Context) {
 	}
 }
 
-// prune removes old files of earlier submissions in the background, and then closes
-// the channel.
+// prune starts to remove old files of earlier submissions in the background. It returns a channel
+// that is closed when the removal has ended.
 func (s *submission) prune(ctx context.Context, request *request) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {

@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// summaryPrefix starts the summary line in the diagnostics from bobbin's ApplicationMaster.
+// summaryPrefix is the prefix of the summary line in the diagnostics from bobbin's
+// ApplicationMaster.
 const summaryPrefix = "summary: "
 
-// parseSummary returns the summary line's key=value pairs, or nil. Values with
-// spaces are quoted as in Go.
+// parseSummary returns the key=value pairs of the summary line; nil if there is none. Values with
+// spaces are quoted as Go strings.
 func parseSummary(diagnostics string) map[string]string {
 	for line := range strings.Lines(diagnostics) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), recoveredPrefix)
@@ -42,7 +43,7 @@ func parsePairs(text string) map[string]string {
 			continue
 		}
 		if quoted, err := strconv.QuotedPrefix(rest); err == nil {
-			pairs[key], _ = strconv.Unquote(quoted) // cannot fail after QuotedPrefix
+			pairs[key], _ = strconv.Unquote(quoted) // cannot fail, because QuotedPrefix has checked the text
 			text = rest[len(quoted):]
 			continue
 		}
@@ -51,7 +52,7 @@ func parsePairs(text string) map[string]string {
 	return pairs
 }
 
-// numbers converts whole numbers to integers, for JSON.
+// numbers converts values that are whole numbers to integers, for JSON.
 func numbers(pairs map[string]string) map[string]any {
 	typed := make(map[string]any, len(pairs))
 	for key, value := range pairs {
@@ -64,15 +65,15 @@ func numbers(pairs map[string]string) map[string]any {
 	return typed
 }
 
-// localities are the locality levels in the summary, closest first.
+// localities are the locality levels in the summary, the closest first.
 var localities = []struct{ key, words string }{
 	{"process_local", "process-local"}, {"node_local", "node-local"}, {"rack_local", "rack-local"}, {"any", "any"}, {"no_pref", "no preference"},
 }
 
-// row is a line with a label.
+// row is a labelled line of a report.
 type row struct{ label, text string }
 
-// summaryRows describes a summary. Pairs with unknown keys come last and unchanged.
+// summaryRows returns rows that describe a summary. Pairs with unknown keys come last, unchanged.
 func summaryRows(pairs map[string]string) []row {
 	rest := maps.Clone(pairs)
 	take := func(key string) (string, bool) {
@@ -125,7 +126,7 @@ func summaryRows(pairs map[string]string) []row {
 	return rows
 }
 
-// withNoun returns n and the noun, in the plural unless n is 1.
+// withNoun returns n followed by the noun, which is in the plural if n is not 1.
 func withNoun[N string | int](n N, noun string) string {
 	number := fmt.Sprint(n)
 	if number != "1" {

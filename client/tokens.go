@@ -18,9 +18,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// tokens gets a delegation token of each file system that an application uses: the default
-// file system, that of staging, and those in the settings. It returns the encoded tokens by
-// the file system's URI, or nil if the cluster does not use Kerberos.
+// tokens obtains a delegation token for each file system that an application uses: the default file
+// system, the file system of staging, and those in the settings. It returns the encoded tokens by
+// the URI of the file system. It returns nil if the cluster does not use Kerberos.
 func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *config.Config, staging string) (map[string]string, error) {
 	if !c.identity.Secure() {
 		return nil, nil
@@ -58,9 +58,9 @@ func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *co
 	return tokens, nil
 }
 
-// checkRenewer fails if the ResourceManager may not renew a token that another process has
-// obtained. The ResourceManager would accept an application with such a token, but then fail
-// it.
+// checkRenewer fails if another process has obtained the token and the ResourceManager may not
+// renew it. The ResourceManager would accept an application with such a token, and then fail the
+// application.
 func (c *Cluster) checkRenewer(root string, token security.Token) error {
 	identifier, err := token.ParseIdentifier()
 	if c.identity.tokens == nil || err != nil {
@@ -69,7 +69,7 @@ func (c *Cluster) checkRenewer(root string, token security.Token) error {
 	principal := c.hadoop.GetDefault(managerPrincipal, "")
 	_, realm, qualified := strings.Cut(principal, "@")
 	if !qualified && identifier.Renewer != "" {
-		return nil // the ResourceManager's name is not known
+		return nil // the ResourceManager's principal is unknown
 	}
 	if c.identity.kerberos != nil {
 		realm = c.identity.kerberos.Realm()
@@ -84,7 +84,7 @@ func (c *Cluster) checkRenewer(root string, token security.Token) error {
 		"may not renew it, and would fail the application: get the token with that renewer", root, security.TokenFileVariable, identifier.Renewer, manager, managerPrincipal)
 }
 
-// fileSystemRoot returns scheme://host of a URI.
+// fileSystemRoot returns the part scheme://host of a URI.
 func fileSystemRoot(uri string) (string, error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok {
@@ -94,8 +94,7 @@ func fileSystemRoot(uri string) (string, error) {
 	return scheme + "://" + host, nil
 }
 
-// renewer returns the principal of the ResourceManager, which renews the application's
-// tokens.
+// renewer returns the principal of the ResourceManager, which renews the application's tokens.
 func (c *Cluster) renewer() (string, error) {
 	service := kerberos.ServiceOf(c.identity.kerberos, c.hadoop, managerPrincipal)
 	if service.Principal == "" {
@@ -113,8 +112,8 @@ func (c *Cluster) renewer() (string, error) {
 	return service.Name(host), nil
 }
 
-// warnOfTokenEnd warns if the application may run longer than its tokens can be renewed, and
-// has no keytab to get new ones.
+// warnOfTokenEnd prints a warning if the application may run longer than its tokens can be renewed,
+// and has no keytab with which it could obtain new tokens.
 func (s *submission) warnOfTokenEnd(tokens map[string]string) error {
 	if s.cluster.identity.keytab != "" {
 		return nil
@@ -127,7 +126,7 @@ func (s *submission) warnOfTokenEnd(tokens map[string]string) error {
 		}
 		identifier, err := token.ParseIdentifier()
 		if err != nil {
-			continue // its end is not known
+			continue // the end of the token's lifetime is unknown
 		}
 		if end.IsZero() || identifier.MaxDate.Before(end) {
 			end = identifier.MaxDate
@@ -142,9 +141,9 @@ func (s *submission) warnOfTokenEnd(tokens map[string]string) error {
 	return nil
 }
 
-// keytabInput returns the keytab as a file for the ApplicationMaster. needed is false if
-// there is no keytab, or in client mode, in which the driver in this process gets new
-// tokens.
+// keytabInput returns the keytab as a file to localize for the ApplicationMaster. needed is false
+// if there is no keytab. It is also false in client mode, because then the driver in this process
+// obtains new tokens.
 func (s *submission) keytabInput() (file localizedFile, needed bool, err error) {
 	path := s.cluster.identity.keytab
 	if path == "" || config.ClientMode(s.job.Settings) {
@@ -157,7 +156,7 @@ func (s *submission) keytabInput() (file localizedFile, needed bool, err error) 
 	return localizedFile{path: path, name: launch.KeytabFile, size: info.Size(), secret: true}, true, nil
 }
 
-// login returns how the ApplicationMaster logs in, nil if it has no keytab.
+// login returns the Kerberos login of the ApplicationMaster; nil if it has no keytab.
 func (r *request) login() *launch.Login {
 	if r.keytab == nil {
 		return nil
@@ -165,8 +164,9 @@ func (r *request) login() *launch.Login {
 	return &launch.Login{Principal: r.principal, FileSystems: slices.Sorted(maps.Keys(r.tokens))}
 }
 
-// Renewal returns a Renewal that gets new delegation tokens, through files, for a driver in
-// this process. It returns nil if the user has not logged in with a keytab.
+// Renewal returns a Renewal for a driver in this process. It obtains new delegation tokens for the
+// file systems that the application uses. If the user has not logged in with a keytab, Renewal
+// returns nil.
 func (r *Running) Renewal(files *storage.Files, logger *slog.Logger) *storage.Renewal {
 	identity := r.submission.cluster.identity
 	if identity.keytab == "" {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestTokenThatTheResourceManagerMayNotRenew(t *testing.T) {
-	// tokenOf returns a token of alice's with a renewer, as a NameNode makes it.
+	// tokenOf returns a token of the user alice with a renewer, in the encoding of a NameNode.
 	tokenOf := func(renewer string) security.Token {
 		identifier, err := hex.DecodeString("0011" + hex.EncodeToString([]byte("alice@BOBBIN.TEST")) + hex.EncodeToString([]byte{byte(len(renewer))}) +
 			hex.EncodeToString([]byte(renewer)) + "00" + "8a018bcfe56800" + "8a018bf3f1ec00" + "0702")
@@ -21,7 +21,7 @@ func TestTokenThatTheResourceManagerMayNotRenew(t *testing.T) {
 	const rules = "RULE:[2:$1](rm)s/rm/yarn/\nDEFAULT"
 	for name, test := range map[string]struct {
 		renewer, principal, rules string
-		refused                   string // part of the error; "" for none
+		refused                   string // part of the expected error; "" for none
 	}{
 		"the ResourceManager":          {"rm", "rm/_HOST@BOBBIN.TEST", "", ""},
 		"by the cluster's rules":       {"yarn", "rm/_HOST@BOBBIN.TEST", rules, ""},

@@ -11,19 +11,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// WaitOptions configure Wait.
+// WaitOptions are the options of [Cluster.Wait].
 type WaitOptions struct {
 	Console *Console
-	// Timeout is the time after which the application is killed; 0 means never.
+	// Timeout is the time after which Wait kills the application; 0 means never.
 	Timeout time.Duration
-	// KeepRunning reports, for ctx's cause, whether the application continues after
-	// ctx's end. If not, or if KeepRunning is nil, Wait kills the application.
+	// KeepRunning reports whether the application must continue after ctx has ended with the given
+	// cause. If KeepRunning is nil or returns false, Wait kills the application.
 	KeepRunning func(cause error) bool
 }
 
-// Wait follows an application to its end, as Submit does. It returns a *Failure if the
-// application did not succeed. If ctx ends first, o.KeepRunning decides whether Wait kills
-// the application.
+// Wait waits until an application has ended, and shows its progress. It returns a *Failure if the
+// application did not succeed. If ctx ends first, o.KeepRunning decides whether Wait kills the
+// application.
 func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, 
 	return printEnd(application, follower.times, o.Console)
 }
 
-// printEnd prints how an application ended, and returns its report.
+// printEnd prints the result of an application, and returns its report.
 func printEnd(application *yarnrest.Application, times StateTimes, console *Console) (*Report, error) {
 	report, err := conclude(application, times)
 	var failure *Failure
@@ -59,7 +59,8 @@ func printEnd(application *yarnrest.Application, times StateTimes, console *Cons
 	return report, err
 }
 
-// killFollowed kills an application because ctx has ended, and waits for its end.
+// killFollowed kills an application because ctx has ended, and waits until the application has
+// ended.
 func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnrest.Application, error) {
 	cause := context.Cause(ctx)
 	follower.display.console.Print("%v: killing %s; once more to leave at once", cause, follower.id)
@@ -75,15 +76,15 @@ func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnre
 	return nil, RefusedError(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", follower.id, err))
 }
 
-// timeoutError is the cause with which a context of WithTimeout ends.
+// timeoutError is the cause with which a context of [WithTimeout] ends.
 type timeoutError struct{ timeout time.Duration }
 
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("it took longer than %v (--timeout)", e.timeout)
 }
 
-// WithTimeout returns a context that ends after timeout, with a cause that says so. If
-// timeout is 0, there is no limit.
+// WithTimeout returns a context that ends after timeout, with a cause that contains the timeout. If
+// timeout is 0, there is no timeout.
 func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
@@ -91,7 +92,7 @@ func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 	return context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
 }
 
-// killReason returns the reason that the ResourceManager records for the kill.
+// killReason returns the reason for the kill, which the ResourceManager records.
 func killReason(cause error) string {
 	var late *timeoutError
 	if errors.As(cause, &late) {

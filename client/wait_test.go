@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wait waits for the application.
+// wait calls Wait for the application of f, and also returns the console output.
 func wait(ctx context.Context, f *fakeYARN, o WaitOptions) (report *Report, said string, err error) {
 	out := &bytes.Buffer{}
 	o.Console = NewConsole(out)
@@ -60,7 +60,7 @@ func TestInterruptedWait(t *testing.T) {
 		f.reports = []map[string]any{running()}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		said := writerFunc(func(p []byte) (int, error) {
-			cancel(byHand) // once the application is followed
+			cancel(byHand) // cancel when Wait polls the application
 			return len(p), nil
 		})
 		_, err := f.cluster(nil).Wait(ctx, fakeID, WaitOptions{Console: NewConsole(said), KeepRunning: func(cause error) bool { return leave && errors.Is(cause, byHand) }})

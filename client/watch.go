@@ -11,12 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// Screen is where Watch shows an application.
+// Screen is the output of [Watch].
 type Screen struct {
 	Out io.Writer
-	// Size returns the terminal's columns and rows; if it is nil, each report is one line.
+	// Size returns the terminal's columns and rows. If Size is nil, Watch prints each report as one
+	// line.
 	Size func() (columns, rows int)
-	// Paint returns a state's name in colour; nil means no colour.
+	// Paint returns the name of a state in colour. nil means no colours.
 	Paint func(state string) string
 }
 
@@ -29,9 +30,9 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// Watch fetches and shows an application's report at each interval until the application or
-// ctx has ended. On a terminal a report fills the screen; otherwise it is one line. At the
-// end Watch prints the last report in full. It returns nil even if the application failed.
+// Watch fetches and shows an application's report at each interval until the application or ctx has
+// ended. On a terminal, each report fills the screen; otherwise it is one line. In the end, Watch
+// prints the last report in full. It returns nil even if the application has failed.
 func Watch(ctx context.Context, screen Screen, interval time.Duration, fetch func(ctx context.Context) (*Report, error)) error {
 	if screen.Size != nil {
 		fmt.Fprint(screen.Out, enterScreen)
@@ -57,7 +58,7 @@ func (s Screen) watch(ctx context.Context, interval time.Duration, fetch func(ct
 		case err != nil && last == nil:
 			return nil, err
 		case err != nil:
-			// Go on, because the cluster may be unreachable for a short time only.
+			// Continue, because the cluster may be unavailable only for a short time.
 			s.show(fmt.Sprintf("%s  %v", time.Now().Format(time.TimeOnly), err), last)
 		default:
 			last = report
@@ -78,7 +79,7 @@ func (r *Report) hasEnded() bool {
 	return r.State == stateFinished || r.State == stateFailed || r.State == stateKilled
 }
 
-// show shows a report; problem says why there is no newer one, or is "".
+// show shows a report. problem is the reason why there is no newer report; "" for none.
 func (s Screen) show(problem string, report *Report) {
 	now := time.Now()
 	if s.Size == nil {
@@ -97,13 +98,13 @@ func (s Screen) show(problem string, report *Report) {
 			break
 		}
 		line = truncate(line, columns)
-		if i == 0 { // the line with the state
+		if i == 0 { // line with the state
 			line = s.paintState(line)
 		}
 		page.WriteString(line + clearLine + "\r\n")
 	}
 	page.WriteString(clearBelow)
-	_, _ = s.Out.Write(page.Bytes()) // if the terminal is gone, a signal ends the process
+	_, _ = s.Out.Write(page.Bytes()) // if the terminal was closed, a signal ends the process
 }
 
 func truncate(line string, columns int) string {
@@ -139,7 +140,8 @@ func (r *Report) line(now time.Time) string {
 	return words
 }
 
-// elapsed returns the time from the submission to the application's end, or to now.
+// elapsed returns the time from the submission until the application's end, or until now if the
+// application is running.
 func (r *Report) elapsed(now time.Time) time.Duration {
 	if r.Times.Submitted.IsZero() {
 		return 0
@@ -150,7 +152,7 @@ func (r *Report) elapsed(now time.Time) time.Duration {
 	return now.Sub(r.Times.Submitted)
 }
 
-// page returns a full-screen report: a header, task sets and executors.
+// page returns the lines of a full-screen report: a header, task sets and executors.
 func (r *Report) page(now time.Time, problem string) []string {
 	lines := []string{
 		fmt.Sprintf("%s  %s  %s  %s", now.Format(time.TimeOnly), r.ApplicationID, r.Name, r.line(now)),
@@ -190,14 +192,14 @@ func (r *Report) page(now time.Time, problem string) []string {
 	return lines
 }
 
-// barWidth is the width of a task set's progress bar.
+// barWidth is the width in characters of the progress bar of a task set.
 const barWidth = 30
 
-// maxEndedSets is how many ended task sets a page shows.
+// maxEndedSets is the maximum number of ended task sets on a page.
 const maxEndedSets = 8
 
-// taskSetLines returns a table of the task sets, newest first: all unfinished ones, and the
-// latest maxEndedSets of the others.
+// taskSetLines returns a table of task sets, the newest first. It contains all unfinished task
+// sets, and the latest maxEndedSets of the ended ones.
 func taskSetLines(sets []TaskSet) []string {
 	cells := [][]string{{"TASK SET", "STATE", "", "DONE", "RUNNING", "FAILED", ""}}
 	ended := 0
@@ -219,7 +221,7 @@ func taskSetLines(sets []TaskSet) []string {
 	return columns(cells)
 }
 
-// title names the task set, with its stage if the job has several.
+// title returns the name of the task set. If the job has several stages, title adds the stage.
 func (s *TaskSet) title() string {
 	if s.Stage == nil {
 		return s.Name
@@ -227,7 +229,7 @@ func (s *TaskSet) title() string {
 	return fmt.Sprintf("%s, stage %d of %d: %s", s.Stage.Name, s.Stage.Number, s.Stage.Of, s.Name)
 }
 
-// executorLines returns a table of the executors, lost ones last.
+// executorLines returns a table of the executors. Lost executors come last.
 func executorLines(details []ExecutorDetail) []string {
 	cells := [][]string{{"EXECUTOR", "HOST", "STATE", "CORES", "RUNNING", "DONE", "FAILED", "MEMORY"}}
 	for _, lost := range []bool{false, true} {

@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// reports returns a function that returns the reports and errors in turn.
+// reports returns a function that returns the given reports and errors one after another.
 func reports(all ...any) func(context.Context) (*Report, error) {
 	at := -1
 	return func(context.Context) (*Report, error) {

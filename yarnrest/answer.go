@@ -9,8 +9,8 @@ import (
 	"net/url"
 )
 
-// malformedError is the error for a response that has a success status, but not the content
-// that the API defines.
+// malformedError is the error for a response with a success status whose content is not what
+// the API defines.
 type malformedError struct {
 	url   string
 	cause error
@@ -22,7 +22,7 @@ func (e *malformedError) Error() string {
 
 func (e *malformedError) Unwrap() error { return e.cause }
 
-// parse parses the response's JSON.
+// parse parses the response as JSON.
 func (a successResponse) parse() (jsonValue, error) {
 	root, err := parseJSON(a.body)
 	if err != nil {
@@ -32,7 +32,7 @@ func (a successResponse) parse() (jsonValue, error) {
 	return root, nil
 }
 
-// json parses a response that must be a JSON object.
+// json parses the response, which must be a JSON object.
 func (a successResponse) json() (jsonValue, error) {
 	root, err := a.parse()
 	if err != nil {
@@ -44,7 +44,7 @@ func (a successResponse) json() (jsonValue, error) {
 	return root, nil
 }
 
-// missingPart returns the error for a response without a required part.
+// missingPart returns the error for a response that lacks a required part.
 func (a successResponse) missingPart(part string) error {
 	return &malformedError{a.url, fmt.Errorf("there is no %s in it", part)}
 }
@@ -69,7 +69,7 @@ func (c *Client) sendJSON(ctx context.Context, method, path string, value any) e
 	return err
 }
 
-// pathOf returns the API path of prefix and the escaped segments.
+// pathOf returns an API path: prefix, followed by the escaped segments.
 func pathOf(prefix string, segments ...string) string {
 	for _, s := range segments {
 		prefix += "/" + url.PathEscape(s)

@@ -43,7 +43,7 @@ const (
 	StatusKilled    FinalStatus = "KILLED"
 )
 
-// Application is one application as the ResourceManager reports it.
+// Application is an application, as the ResourceManager reports it.
 type Application struct {
 	ID                   string
 	User                 string
@@ -62,7 +62,7 @@ type Application struct {
 	Launched             time.Time // zero before the ApplicationMaster is launched
 	Finished             time.Time // zero before the application has ended
 	Elapsed              time.Duration
-	AMContainerLogs      string // URL
+	AMContainerLogs      string // URL of the ApplicationMaster's logs
 	AMHostHTTPAddress    string // host:port of the web server of the ApplicationMaster's NodeManager
 	AMRPCAddress         string
 	AllocatedMB          int64 // -1 after the application has ended
@@ -74,9 +74,9 @@ type Application struct {
 	UnmanagedAM          bool
 }
 
-// trackingURL returns a tracking URL from the ResourceManager, or "" if it is "N/A", as it
-// is after the end of an unmanaged ApplicationMaster (RMAppAttemptImpl.java of Hadoop 3).
-// The ResourceManager's web server may have put a scheme before "N/A".
+// trackingURL returns a tracking URL that the ResourceManager reported, or "" if the URL is
+// "N/A". It is "N/A" after the end of an unmanaged ApplicationMaster (RMAppAttemptImpl.java of
+// Hadoop 3). The ResourceManager's web server may have added a scheme before "N/A".
 func trackingURL(text string) string {
 	if text == "N/A" || strings.HasSuffix(text, "://N/A") {
 		return ""
@@ -116,11 +116,12 @@ func decodeApplication(n jsonValue) Application {
 	}
 }
 
-// omittedFields are parts of a description that can be large and that this package does not
-// decode. The ResourceManager is asked to omit them.
+// omittedFields are fields of an application that can be large and that this package does not
+// decode. Requests tell the ResourceManager to omit them.
 var omittedFields = []string{"resourceRequests", "timeouts"}
 
-// Application returns an application. It fails with ErrNotFound if there is none.
+// Application returns an application. It fails with ErrNotFound if the ResourceManager does
+// not know the id.
 func (c *Client) Application(ctx context.Context, id string) (*Application, error) {
 	a, root, err := c.get(ctx, pathOf(appsPath, id), url.Values{"deSelects": omittedFields})
 	if err != nil {
@@ -134,8 +135,8 @@ func (c *Client) Application(ctx context.Context, id string) (*Application, erro
 	return &app, nil
 }
 
-// Filter selects the applications that match all its fields. A zero field matches every
-// application.
+// Filter selects the applications that match all fields. A field with the zero value matches
+// every application.
 type Filter struct {
 	States        []ApplicationState
 	FinalStatus   FinalStatus
@@ -143,7 +144,7 @@ type Filter struct {
 	Queue         string
 	Types         []string
 	Tags          []string // matches applications that have at least one of these tags
-	Name          string   // the whole name
+	Name          string   // matches applications with exactly this name
 	StartedAfter  time.Time
 	StartedBefore time.Time
 	Limit         int // the largest number of applications returned; 0 for all
@@ -188,7 +189,7 @@ func (c *Client) Applications(ctx context.Context, f Filter) ([]Application, err
 	var apps []Application
 	for _, n := range root.at("apps", "app").list() {
 		app := decodeApplication(n)
-		// Early releases of Hadoop 3.3 ignore the name parameter.
+		// Early releases of Hadoop 3.3 ignore the query parameter "name".
 		if app.ID == "" || f.Name != "" && app.Name != f.Name {
 			continue
 		}
@@ -197,8 +198,8 @@ func (c *Client) Applications(ctx context.Context, f Filter) ([]Application, err
 	return apps, nil
 }
 
-// State returns an application's state. It costs the ResourceManager less than
-// [Client.Application].
+// State returns an application's state. The request is cheaper for the ResourceManager than
+// that of [Client.Application].
 func (c *Client) State(ctx context.Context, id string) (ApplicationState, error) {
 	a, root, err := c.get(ctx, pathOf(appsPath, id, "state"), nil)
 	if err != nil {
@@ -211,10 +212,10 @@ func (c *Client) State(ctx context.Context, id string) (ApplicationState, error)
 	return ApplicationState(state), nil
 }
 
-// Kill asks the ResourceManager to kill an application, and to add diagnostics to the
-// application's diagnostics. It returns once the ResourceManager has accepted the request,
-// which may be before the application ends. To kill an application that has ended is no
-// error.
+// Kill requests that the ResourceManager kill an application and append diagnostics to the
+// application's diagnostics. It returns when the ResourceManager has accepted the request,
+// which may be before the application ends. If the application has already ended, Kill returns
+// nil.
 func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	target := map[string]any{"state": StateKilled}
 	if diagnostics != "" {
@@ -223,7 +224,7 @@ func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	return c.sendJSON(ctx, http.MethodPut, pathOf(appsPath, id, "state"), target)
 }
 
-// lifetimeLayout is the ResourceManager's format of a time (Times.java of Hadoop 3).
+// lifetimeLayout is the ResourceManager's format of times (Times.java of Hadoop 3).
 const lifetimeLayout = "2006-01-02T15:04:05.000-0700"
 
 // SetLifetime makes the ResourceManager kill an application once lifetime has
@@ -234,8 +235,8 @@ func (c *Client) SetLifetime(ctx context.Context, id string, lifetime time.Durat
 	if err != nil {
 		return err
 	}
-	// Started is a time of the ResourceManager's clock, so this machine's clock does not
-	// matter.
+	// Started is from the ResourceManager's clock, so a difference to this machine's clock
+	// does not matter.
 	expires := application.Started.Add(lifetime).Format(lifetimeLayout)
 	return c.sendJSON(ctx, http.MethodPut, pathOf(appsPath, id, "timeout"),
 		map[string]any{"timeout": map[string]string{"type": "LIFETIME", "expiryTime": expires}})

@@ -136,8 +136,8 @@ func TestAttempts(t *testing.T) {
 }
 
 func TestContainers(t *testing.T) {
-	// Here, every version of Hadoop writes one container as an object, not a list, and
-	// numbers as strings.
+	// In this response, every version of Hadoop writes a single container as an object instead
+	// of a list, and numbers as strings.
 	one := `{"containerId":"container_1","allocatedMB":"128","allocatedVCores":"1","assignedNodeId":"n1:45454","priority":"0","startedTime":"1700000001000","finishedTime":"0","elapsedTime":"5",
 		"logUrl":"http://n1:8042/l","containerExitStatus":"0","containerState":"RUNNING","nodeHttpAddress":"http://n1:8042","nodeId":"n1:45454"}`
 	want := Container{ID: "container_1", State: "RUNNING", AllocatedMB: 128, AllocatedVCores: 1, Started: time.UnixMilli(1700000001000), NodeID: "n1:45454", NodeHTTPAddress: "n1:8042", LogURL: "http://n1:8042/l"}

@@ -8,13 +8,13 @@ import (
 // ApplicationAttempt is one attempt of an application.
 type ApplicationAttempt struct {
 	ID              string // "appattempt_…"
-	Number          int    // from 1
+	Number          int    // counted from 1
 	State           string // "LAUNCHED", "RUNNING", "FINISHED", "FAILED", "KILLED", …; "" in Hadoop 3.3
 	Started         time.Time
 	Finished        time.Time
-	ContainerID     string // the ApplicationMaster's container; "" before the allocation
+	ContainerID     string // id of the ApplicationMaster's container; "" before the allocation
 	NodeID          string
-	NodeHTTPAddress string // host:port
+	NodeHTTPAddress string // host:port of the web server of the ApplicationMaster's NodeManager
 	LogsLink        string
 }
 
@@ -51,14 +51,14 @@ type Container struct {
 	Started         time.Time
 	Finished        time.Time
 	NodeID          string
-	NodeHTTPAddress string // host:port
+	NodeHTTPAddress string // host:port of the NodeManager's web server
 	LogURL          string
 	ExitStatus      int
 	Diagnostics     string
 }
 
-// Containers returns an attempt's containers that have not ended. The ResourceManager does
-// not know the others any more.
+// Containers returns the containers of an attempt that have not ended. The ResourceManager
+// forgets containers that have ended.
 func (c *Client) Containers(ctx context.Context, applicationID, attemptID string) ([]Container, error) {
 	_, root, err := c.get(ctx, pathOf(appsPath, applicationID, "appattempts", attemptID, "containers"), nil)
 	if err != nil {

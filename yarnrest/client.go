@@ -1,11 +1,11 @@
-// Package yarnrest is a client of YARN's REST APIs: the ResourceManager's
-// (applications, nodes, queues, metrics, submission) and the NodeManager's
-// (containers and their logs). It finds the active ResourceManager of a highly
-// available cluster. It supports Hadoop 3.3 to 3.5.
+// Package yarnrest is a client of YARN's REST APIs: that of the ResourceManager (applications,
+// nodes, queues, metrics, submission) and that of the NodeManager (containers and their logs).
+// It finds the active ResourceManager of a highly available cluster. It supports Hadoop 3.3 to
+// 3.5.
 //
-// Hadoop's versions differ in the JSON for the same data: a list of one element may
-// be an object; an empty list may be missing, null or ""; numbers may be strings.
-// The types of this package hide that.
+// Hadoop's versions encode the same data differently in JSON: a list of one element may be an
+// object; an empty list may be missing, null or ""; numbers may be strings. The types of this
+// package hide these differences.
 package yarnrest
 
 import (
@@ -36,27 +36,28 @@ type Options struct {
 	// Addresses are the ResourceManagers' web addresses, at least one: "host:port",
 	// to which Scheme is added, or "http://host:port" or "https://host:port".
 	Addresses []string
-	// Scheme is "http" (the default) or "https". It is used for NodeManagers, and for
-	// Addresses and a WebProxy that state no scheme.
+	// Scheme is "http" (the default) or "https". It applies to NodeManagers, and to those of
+	// Addresses and WebProxy that contain no scheme.
 	Scheme string
-	// WebProxy is the address of the web application proxy (yarn.web-proxy.address)
-	// if it runs outside the ResourceManager; else "".
+	// WebProxy is the address of the web application proxy (yarn.web-proxy.address) if it runs
+	// outside the ResourceManager; otherwise "".
 	WebProxy string
 	// User is sent as the query parameter user.name, which only clusters without
-	// authentication accept. Leave it empty if HTTP authenticates.
+	// authentication accept. It must be "" if the client in the field HTTP authenticates.
 	User string
 	// HTTP sends the requests, for example with TLS settings, a proxy or authentication.
 	// nil means a client that trusts RootCAs and uses no HTTP proxy.
 	HTTP *http.Client
-	// RootCAs are trusted by the default HTTP client; nil means the system's.
+	// RootCAs are the certificate authorities that the default HTTP client trusts; nil means
+	// those of the operating system.
 	RootCAs *x509.CertPool
-	// MaxWait is how long a call looks for the active ResourceManager before it fails
-	// with an UnavailableError. 0 means DefaultMaxWait; negative means one try of each
-	// address.
+	// MaxWait is how long a call searches for the active ResourceManager before it fails with
+	// an UnavailableError. 0 means DefaultMaxWait; a negative value means that each address is
+	// tried once.
 	MaxWait time.Duration
-	// RequestTimeout limits one request; 0 means DefaultRequestTimeout.
+	// RequestTimeout limits the duration of one request; 0 means DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// Logger receives failovers at level Info and requests at level Debug; may be nil.
+	// Logger receives failovers at level Info and requests at level Debug. It may be nil.
 	Logger *slog.Logger
 }
 
@@ -66,13 +67,14 @@ type Client struct {
 	scheme         string
 	webProxy       string
 	user           string
-	http           *http.Client // follows no redirects
+	http           *http.Client // does not follow redirects
 	maxWait        time.Duration
 	requestTimeout time.Duration
 	log            *slog.Logger
 
-	// active is the base URL of the ResourceManager that answered last. It is not always
-	// among addresses, because a standby may refer to the active one by another name.
+	// active is the base URL of the ResourceManager that last answered as the active one. It
+	// is not always one of addresses, because a standby may redirect to the active
+	// ResourceManager under a different host name.
 	active atomic.Pointer[string]
 }
 
@@ -125,10 +127,10 @@ func New(o Options) (*Client, error) {
 // truststoreKey is the truststore's path in ssl-client.xml (FileBasedKeyStoresFactory).
 const truststoreKey = "ssl.client.truststore.location"
 
-// FromConf returns a client of the cluster that a Hadoop configuration describes: the
-// ResourceManagers' addresses, the scheme (yarn.http.policy), the web proxy, and the
-// truststore that ssl-client.xml names, which may be a PEM file. Fields set in o take
-// precedence.
+// FromConf returns a client for the cluster that a Hadoop configuration describes. It reads
+// from the configuration the ResourceManagers' addresses, the scheme (yarn.http.policy), the
+// web proxy, and the truststore that ssl-client.xml names, which may be a PEM file. Fields
+// that are set in o take precedence.
 func FromConf(c *conf.Config, o Options) (*Client, error) {
 	if o.Scheme == "" && c.HTTPSOnly() {
 		o.Scheme = "https"
@@ -153,8 +155,8 @@ func FromConf(c *conf.Config, o Options) (*Client, error) {
 	return New(o)
 }
 
-// rootsOf returns the certificates in the truststore of a configuration; nil if it has
-// none.
+// rootsOf returns the certificates in the truststore of a configuration, or nil if the
+// configuration has no truststore.
 func rootsOf(c *conf.Config) (*x509.CertPool, error) {
 	path, _ := c.Get(truststoreKey)
 	if path == "" {
@@ -167,8 +169,8 @@ func rootsOf(c *conf.Config) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// Transport returns the transport that FromConf gives a client if Options.HTTP is nil. A
-// caller can wrap it, for example to authenticate, and set Options.HTTP.
+// Transport returns the transport that a client from FromConf uses if Options.HTTP is nil. A
+// caller can wrap the transport, for example to authenticate, and set Options.HTTP.
 func Transport(c *conf.Config) (http.RoundTripper, error) {
 	var roots *x509.CertPool
 	if c.HTTPSOnly() {
@@ -180,8 +182,8 @@ func Transport(c *conf.Config) (http.RoundTripper, error) {
 	return newTransport(roots), nil
 }
 
-// withoutRedirects returns a copy of c that does not follow redirects, because call handles
-// the redirects of a standby ResourceManager as a failover. If c is nil, it copies a
+// withoutRedirects returns a copy of c that does not follow redirects, because Client.call
+// processes the redirects of a standby ResourceManager as a failover. If c is nil, it copies a
 // default client that trusts roots.
 func withoutRedirects(c *http.Client, roots *x509.CertPool) *http.Client {
 	var own http.Client

@@ -24,10 +24,11 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// routes has the reply to "METHOD /path": a body with status 200, or a handler.
+// routes maps "METHOD /path" to the reply: a body, which is sent with status 200, or a
+// handler.
 type routes map[string]any
 
-// serve starts a server of routes. Any other request is an error of the test.
+// serve starts a server that replies according to routes. Any other request fails the test.
 func serve(t *testing.T, r routes) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -61,7 +62,7 @@ func client(t *testing.T, o Options, addresses ...string) *Client {
 	return c
 }
 
-// refused returns an address on which nothing listens.
+// refused returns an address that refuses connections.
 func refused(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(nil)
@@ -205,7 +206,7 @@ func TestUnavailableNamesAddressesTimeAndCauses(t *testing.T) {
 	down, standby := refused(t), serve(t, routes{metricsPath: noActive}).URL
 	var err error
 	var unavailable *UnavailableError
-	// Double the wait until the first address was tried twice, because that may take long
+	// Double the wait until the first address was tried twice, because two tries can take long
 	// on a busy machine.
 	for wait := 400 * time.Millisecond; unavailable == nil || unavailable.Attempts[0].Tries < 2 && wait < time.Minute; wait *= 2 {
 		_, err = client(t, Options{MaxWait: wait}, down, standby).Metrics(context.Background())
@@ -255,7 +256,7 @@ func TestTheContextEndsACall(t *testing.T) {
 func TestPermanentErrorsAreNotRetried(t *testing.T) {
 	plain := serve(t, routes{})
 	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
-	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // the server would log the refused handshakes
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // otherwise the server logs the failed handshakes
 	tls.StartTLS()
 	defer tls.Close()
 	for name, address := range map[string]string{
@@ -277,8 +278,8 @@ func TestPermanentErrorsAreNotRetried(t *testing.T) {
 	}
 }
 
-// TestRefusedTicketIsNotRetried asks a server that wants a ticket for a principal that the KDC
-// does not know. If the call were retried, it would take an hour.
+// TestRefusedTicketIsNotRetried sends a request to a server that requires a Kerberos ticket
+// for a principal that the KDC does not know. If the call were retried, it would take an hour.
 func TestRefusedTicketIsNotRetried(t *testing.T) {
 	kdc := kdctest.Start(t)
 	keytab := filepath.Join(t.TempDir(), "keytab")
@@ -313,7 +314,7 @@ func TestHTTPSWithOptionsHTTP(t *testing.T) {
 
 func TestHTTPSTrustsTheConfiguredTruststore(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, metricsAnswer) }))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the server would log the refused handshake
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // otherwise the server logs the failed handshake
 	s.StartTLS()
 	defer s.Close()
 	authority := filepath.Join(t.TempDir(), "authority.pem")

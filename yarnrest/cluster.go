@@ -10,7 +10,7 @@ import (
 
 // ClusterInfo describes the active ResourceManager.
 type ClusterInfo struct {
-	ID                     int64 // start time in milliseconds since 1970, which is in every application's id
+	ID                     int64 // start time in milliseconds since 1970, which is part of every application's id
 	StartedOn              time.Time
 	State                  string // "STARTED"
 	HAState                string // "ACTIVE"
@@ -19,7 +19,8 @@ type ClusterInfo struct {
 	HadoopVersion          string
 }
 
-// ClusterInfo describes the active ResourceManager. It skips the answers of standbys.
+// ClusterInfo returns a description of the active ResourceManager. It ignores the responses of
+// standbys.
 func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
 	a, err := c.call(ctx, restRequest{method: http.MethodGet, path: "/ws/v1/cluster/info", check: checkActive})
 	if err != nil {
@@ -44,7 +45,7 @@ func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
 	}, nil
 }
 
-// checkActive returns an error if a standby ResourceManager sent the answer.
+// checkActive returns an error if the response is from a standby ResourceManager.
 func checkActive(a successResponse) error {
 	root, err := a.json()
 	if err != nil {
@@ -118,7 +119,7 @@ type Node struct {
 	ID                string // host:port of the NodeManager's RPC server
 	Host              string
 	Rack              string
-	HTTPAddress       string // host:port of the web services; "" unless the node is active
+	HTTPAddress       string // host:port of the NodeManager's web server; "" unless the node is active
 	State             string // "RUNNING", "UNHEALTHY", "LOST", …
 	Version           string
 	HealthReport      string
@@ -132,7 +133,8 @@ type Node struct {
 	Total             Resource // the node's capacity; zero if the ResourceManager does not report it
 }
 
-// Nodes returns the nodes in the given states, such as "RUNNING", or else all nodes.
+// Nodes returns the nodes in the given states, such as "RUNNING". Without states, it returns
+// all nodes.
 func (c *Client) Nodes(ctx context.Context, states ...string) ([]Node, error) {
 	query := url.Values{}
 	if len(states) > 0 {

@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// jsonValue is a JSON value in a response. Reading a missing value or another type
-// returns a zero value, because Hadoop's versions omit, rename and retype fields.
-// Functions that decode responses check required fields.
+// jsonValue is a JSON value in a response. Reading a missing value, or a value of another
+// type, returns a zero value, because Hadoop's versions omit, rename and retype fields. The
+// functions that decode responses check that required fields are present.
 type jsonValue struct {
 	value any
 }
 
-// parseJSON parses a JSON document.
 func parseJSON(body []byte) (jsonValue, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -32,7 +31,8 @@ func parseJSON(body []byte) (jsonValue, error) {
 	return jsonValue{v}, nil
 }
 
-// at returns the value at a path of object keys; jsonValue{} if there is none.
+// at returns the value at a path of object keys, or jsonValue{} if there is no value at the
+// path.
 func (n jsonValue) at(path ...string) jsonValue {
 	for _, key := range path {
 		m, _ := n.value.(map[string]any)
@@ -44,8 +44,8 @@ func (n jsonValue) at(path ...string) jsonValue {
 // present reports whether the value exists and is neither null nor "".
 func (n jsonValue) present() bool { return n.value != nil && n.value != "" }
 
-// list returns the elements of an array, without nulls; nil for a missing value, null, ""
-// and {}; and any other value as the only element.
+// list returns the elements of an array, without nulls. For a missing value, null, "" and {}
+// it returns nil. Any other value becomes the only element of the list.
 func (n jsonValue) list() []jsonValue {
 	switch v := n.value.(type) {
 	case nil:
@@ -82,7 +82,8 @@ func (n jsonValue) text() string {
 	return ""
 }
 
-// float returns a number, also from a string; 0 for anything else and for infinities.
+// float returns a number, or the value of a string that contains a number. It returns 0 for
+// any other value and for infinities.
 func (n jsonValue) float() float64 {
 	f, err := strconv.ParseFloat(strings.TrimSpace(n.text()), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
@@ -110,8 +111,8 @@ func (n jsonValue) int() int { return int(n.int64()) }
 
 func (n jsonValue) bool() bool { return strings.EqualFold(strings.TrimSpace(n.text()), "true") }
 
-// time returns the time of milliseconds since 1970; the zero time for 0, by which Hadoop
-// means "not yet", and for negative numbers.
+// time converts milliseconds since 1970 to a time. It returns the zero time for negative
+// numbers and for 0, which in Hadoop means "not yet".
 func (n jsonValue) time() time.Time {
 	ms := n.int64()
 	if ms <= 0 {
@@ -120,7 +121,8 @@ func (n jsonValue) time() time.Time {
 	return time.UnixMilli(ms)
 }
 
-// strings returns a list's strings. A string that contains commas is split there.
+// strings returns the strings of a list. It splits a string that contains commas into several
+// strings.
 func (n jsonValue) strings() []string {
 	var list []string
 	for _, e := range n.list() {

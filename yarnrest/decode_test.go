@@ -24,8 +24,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// FuzzAnswers replies to every call with any bytes. No call may panic, and results without
-// an error must have the fields on which callers rely, such as an id.
+// FuzzAnswers replies to every call with arbitrary bytes. No call may panic, and results
+// without an error must have the fields that callers rely on, such as an id.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		metricsAnswer, `{"app":` + appAnswer + `}`, `{"apps":{"app":[` + appAnswer + `]}}`, `{"application-id":"application_1_1"}`, `{"state":"RUNNING"}`,

@@ -11,23 +11,24 @@ import (
 	"time"
 )
 
-// Errors that errors.Is finds in the *RemoteError of a failed call.
+// Errors that a *RemoteError matches with errors.Is.
 var (
-	// ErrNotFound means that the cluster does not know what was requested.
+	// ErrNotFound means that the requested object, such as an application or a container, does
+	// not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrForbidden means that the request is not permitted, or that the user is not
-	// authenticated.
+	// ErrForbidden means that the user is not authenticated, or not permitted to send the
+	// request.
 	ErrForbidden = errors.New("not permitted")
 )
 
-// RemoteError is a response that refuses the request: a Hadoop RemoteException, or another
-// response with an error status.
+// RemoteError is the error for a response that refuses a request: a Hadoop RemoteException, or
+// another response with an error status.
 type RemoteError struct {
 	Status    int    // HTTP status
-	Exception string // simple class name; "" if the response is no RemoteException
-	JavaClass string // full class name, or ""
+	Exception string // simple class name of the Java exception; "" if the response is not a RemoteException
+	JavaClass string // full class name of the Java exception, or ""
 	Message   string // the whole text of the error
-	URL       string // the requested URL
+	URL       string
 }
 
 func (e *RemoteError) Error() string {
@@ -42,9 +43,9 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("%s (%sHTTP %d from %s)", message, kind, e.Status, e.URL)
 }
 
-// Is reports whether e is the target ErrNotFound or ErrForbidden. For ErrNotFound the
-// exception counts rather than the status, because Hadoop's GenericExceptionHandler answers
-// 404 for every IOException, and the NodeManager answers 503 for the logs of an unknown
+// Is reports whether e matches target, which is ErrNotFound or ErrForbidden. For ErrNotFound,
+// Is checks the exception and not the HTTP status, because Hadoop's GenericExceptionHandler
+// sends 404 for every IOException, and the NodeManager sends 503 for the logs of an unknown
 // container.
 func (e *RemoteError) Is(target error) bool {
 	switch target {
@@ -59,25 +60,25 @@ func (e *RemoteError) Is(target error) bool {
 	return false
 }
 
-// standby reports whether a ResourceManager that is not active sent the response.
+// standby reports whether the response is from a ResourceManager that is not active.
 func (e *RemoteError) standby() bool {
 	return e.Exception == "StandbyException" || e.Exception == "RetriableException"
 }
 
-// UnavailableError means that no answer came: from any ResourceManager, or from the
-// NodeManager or web proxy that was asked.
+// UnavailableError means that no server answered a request: no ResourceManager, or not the
+// NodeManager or web proxy to which the request was sent.
 type UnavailableError struct {
 	Service  string // "ResourceManager", "NodeManager" or "web proxy"
 	Attempts []Attempt
 	Elapsed  time.Duration
-	Context  error // the context's error if the context ended the search; else nil
+	Context  error // the context's error if the end of the context ended the call; otherwise nil
 }
 
-// Attempt describes the tries of one address.
+// Attempt describes the tries of a call at one address.
 type Attempt struct {
 	Address string
 	Tries   int
-	Err     error // of the last try
+	Err     error // error of the last try
 }
 
 func (e *UnavailableError) Error() string {
@@ -115,7 +116,7 @@ func (e *UnavailableError) Unwrap() []error {
 	return errs
 }
 
-// remoteError returns the error of a response whose status is not a success.
+// remoteError returns the error for a response with an error status.
 func remoteError(status int, url string, body []byte) *RemoteError {
 	e := &RemoteError{Status: status, URL: url}
 	if root, err := parseJSON(body); err == nil {
@@ -126,7 +127,7 @@ func remoteError(status int, url string, body []byte) *RemoteError {
 			}
 			return e
 		}
-		if message := root.at("message").text(); message != "" { // Jetty's own error page
+		if message := root.at("message").text(); message != "" { // a JSON error page of Jetty, the Java web server
 			e.Message = message
 			return e
 		}
@@ -140,7 +141,7 @@ var (
 	htmlTag    = regexp.MustCompile(`<[^>]*>`)
 )
 
-// plainText returns the text of an error page, in one line.
+// plainText returns the text of an HTML error page, in one line.
 func plainText(body string) string {
 	if strings.Contains(body, "<") {
 		body = htmlTag.ReplaceAllString(htmlHidden.ReplaceAllString(body, " "), " ")

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// resourceManager starts a server that stands for a cluster in the examples.
+// resourceManager starts a server that simulates a cluster's ResourceManager for the examples.
 func resourceManager() *httptest.Server {
 	mux := http.NewServeMux()
 	answer := func(pattern string, status int, body string) {
@@ -28,7 +28,8 @@ func resourceManager() *httptest.Server {
 	return httptest.NewServer(mux)
 }
 
-// An application whose ApplicationMaster is a shell command is submitted and followed to its end.
+// This example submits an application whose ApplicationMaster is a shell command, and waits
+// for its end.
 func Example() {
 	rm := resourceManager()
 	defer rm.Close()

@@ -24,29 +24,29 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// maxAnswerBytes limits a response; a hundred thousand applications take less.
+// maxAnswerBytes is the largest size of a response, in bytes. A list of a hundred thousand
+// applications is smaller.
 const maxAnswerBytes = 256 << 20
 
-// restRequest is one request to a REST API.
 type restRequest struct {
 	method string
 	path   string // begins with a slash
 	query  url.Values
 	body   []byte // JSON, or nil
-	accept string // media type, "" for JSON
-	// check returns an error if a standby sent a response; nil accepts all.
+	accept string // accepted media type; "" means JSON
+	// check returns an error if the response is from a standby; nil accepts all responses.
 	check func(successResponse) error
 }
 
-// successResponse is a response whose status is a success.
+// successResponse is a response with a success status.
 type successResponse struct {
 	url  string
 	body []byte
 }
 
-// errStandby means that a ResourceManager is a standby.
+// errStandby is the error of a request to a standby ResourceManager.
 type errStandby struct {
-	active string // base URL of the active one, if the standby named it
+	active string // base URL of the active ResourceManager if the standby sent it; otherwise ""
 	text   string
 }
 
@@ -60,10 +60,11 @@ func (e *errStandby) Error() string {
 	return "is not active"
 }
 
-// call sends a request to the active ResourceManager. It tries the one that answered last,
-// then all other addresses. After a pause it repeats this, until one answers, the context
-// ends, MaxWait has passed, or all errors are permanent. It may repeat every request,
-// because a second submission or kill of an application has no effect.
+// call sends a request to the active ResourceManager. In each round it tries first the one
+// that answered last, then all other addresses. Between rounds it pauses. It stops when one
+// answers, when the context ends, when MaxWait has passed, or when all errors of a round are
+// permanent. It may repeat any request; this is safe because a second submission or kill of an
+// application has no effect.
 func (c *Client) call(ctx context.Context, r restRequest) (successResponse, error) {
 	start := time.Now()
 	var attempts []Attempt
@@ -122,7 +123,7 @@ func (c *Client) call(ctx context.Context, r restRequest) (successResponse, erro
 	}
 }
 
-// candidates returns the addresses in the order in which to try them.
+// candidates returns the addresses in the order in which call tries them.
 func (c *Client) candidates() []string {
 	active := c.active.Load()
 	if active == nil {
@@ -148,8 +149,8 @@ func noteAttempt(attempts []Attempt, base string, err error) []Attempt {
 	return append(attempts, Attempt{Address: base, Tries: 1, Err: err})
 }
 
-// attempt sends a request to one ResourceManager. After a *RemoteError or
-// *malformedError, call gives up; after any other error, it tries the next address.
+// attempt sends a request to one ResourceManager. After a *RemoteError or *malformedError,
+// call returns the error. After any other error, call tries the next address.
 func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string, r restRequest) (successResponse, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -194,7 +195,7 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 	}
 }
 
-// send sends one request. It unwraps *url.Error, as callers report the address.
+// send sends one request. It unwraps *url.Error, because callers add the address to the error.
 func (c *Client) send(ctx context.Context, base string, r restRequest) (*http.Response, error) {
 	query := url.Values{}
 	for k, v := range r.query {
@@ -242,10 +243,10 @@ func readAll(response *http.Response) (body []byte, err error) {
 	return body, err
 }
 
-// standbyRedirect returns the error for a redirect, which is usually a standby's
-// (RMWebAppFilter, status 307). A standby that knows the active ResourceManager sends a
-// Location, a URL of that one. Any other standby sends no Location, but a Refresh header
-// that leads back to itself.
+// standbyRedirect returns the error for a redirect. The sender is usually a standby
+// (RMWebAppFilter, status 307). A standby that knows the address of the active ResourceManager
+// sends it in the header Location. Any other standby sends no Location, but a Refresh header
+// with its own URL.
 func standbyRedirect(base string, response *http.Response, body []byte) error {
 	location := response.Header.Get("Location")
 	if location == "" {
@@ -259,14 +260,16 @@ func standbyRedirect(base string, response *http.Response, body []byte) error {
 	return &errStandby{active: u.Scheme + "://" + u.Host}
 }
 
-// isStandbyText reports whether a standby's RMWebAppFilter sent text with status 200.
+// isStandbyText reports whether text is the response that a standby's RMWebAppFilter sends
+// with status 200.
 func isStandbyText(text string) bool {
 	return !strings.HasPrefix(text, "{") &&
 		(strings.HasPrefix(text, "This is standby RM") || strings.Contains(text, "no active RM") || strings.Contains(text, "not find any active RM"))
 }
 
-// permanent reports whether retrying is useless: the host name does not exist, the
-// certificate is not trusted, the server does not speak TLS, or a KDC refuses a ticket for it.
+// permanent reports whether a retry is useless after err: the host name does not exist, the
+// certificate is not trusted, the server does not use TLS, or the KDC refuses a ticket for the
+// server.
 func permanent(err error) bool {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {

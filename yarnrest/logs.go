@@ -16,14 +16,14 @@ import (
 // LogFile is a log file of a container.
 type LogFile struct {
 	Name       string
-	Size       int64     // bytes, at the time of listing
+	Size       int64     // size in bytes when the files were listed
 	Modified   time.Time // zero if the time could not be parsed
-	Aggregated bool      // the file is in the aggregated logs, not on the node
+	Aggregated bool      // whether the file is in the aggregated logs instead of on the node
 }
 
 // ContainerLogs returns the log files of a container that runs or ran on the node. The
-// NodeManager does not keep the files for ever. It deletes them after their aggregation or,
-// without aggregation, after yarn.nodemanager.log.retain-seconds (3 hours by default).
+// NodeManager deletes the files after log aggregation or, without aggregation, after
+// yarn.nodemanager.log.retain-seconds (3 hours by default).
 func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]LogFile, error) {
 	a, err := n.fetch(ctx, pathOf(nodePath, "containers", containerID, "logs"))
 	if err != nil {
@@ -36,9 +36,10 @@ func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]
 	return decodeLogFiles(root), nil
 }
 
-// decodeLogFiles decodes a list of a container's logs. The list has a containerLogsInfo for
-// the files on the node and maybe a second one for aggregated files. root is an object with
-// one of them, an object with a list of both, or a list of such objects.
+// decodeLogFiles decodes a list of a container's log files. The list has one containerLogsInfo
+// for the files on the node, and possibly a second one for aggregated files. root is an object
+// with one containerLogsInfo, an object with a list of both, or a list of objects with one
+// each.
 func decodeLogFiles(root jsonValue) []LogFile {
 	var groups []jsonValue
 	for _, e := range root.list() {
@@ -66,19 +67,20 @@ const logTimeLayout = "Mon Jan 02 15:04:05 -0700 2006"
 // Log is an open log file. The caller must close it.
 type Log struct {
 	io.Reader
-	// Size is the file's length in bytes when it was opened; Offset is where
-	// reading began. To follow a log that grows, request the bytes after Size next.
+	// Size is the file's length in bytes when it was opened. Offset is the offset in the file
+	// at which Read begins. A caller that follows a growing log needs next the bytes from
+	// offset Size on.
 	Size, Offset int64
 	body         io.Closer
 }
 
-// Close closes the connection.
+// Close closes the connection to the NodeManager.
 func (l *Log) Close() error { return l.body.Close() }
 
-// OpenLog opens a log file of a container that runs or ran on the node. It reads the last
-// tail bytes of the file, or the whole file if tail is 0. When ctx ends, reads fail. The
-// response, and each Read, may take up to Options.RequestTimeout, so that the whole log may
-// take longer. OpenLog fails with ErrNotFound if there is no such file.
+// OpenLog opens a log file of a container that runs or ran on the node. It reads the last tail
+// bytes of the file, or the whole file if tail is 0. Reads fail after ctx has ended.
+// Options.RequestTimeout limits the wait for the response and each single Read, not the
+// transfer of the whole log. OpenLog fails with ErrNotFound if the file does not exist.
 func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tail int64) (*Log, error) {
 	query := url.Values{}
 	if tail > 0 {
@@ -88,7 +90,8 @@ func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tai
 	start := time.Now()
 	guard := newSilenceGuard(ctx, n.client.requestTimeout)
 	guard.begin()
-	// Ask for text, because the NodeManager cannot send a log as JSON and would answer 503.
+	// Request text, because the NodeManager cannot send a log as JSON and would respond with
+	// status 503.
 	response, err := n.open(guard.ctx, restRequest{method: http.MethodGet, path: path, query: query, accept: "text/plain"})
 	guard.end()
 	if err != nil {
@@ -111,13 +114,14 @@ func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tai
 	return &Log{Reader: &sizedReader{r: r, left: length, url: n.base + path}, Size: size, Offset: size - length, body: guard}, nil
 }
 
-// maxLogHeaderLines limits the lines of a log's header, normally seven.
+// maxLogHeaderLines is the largest number of lines of a log's header. A header normally has
+// seven.
 const maxLogHeaderLines = 32
 
-// readLogHeader reads the lines that the NodeManager sends before the bytes of a
-// log (LogToolUtils), and returns the file's size, which is in the line LogLength.
-// LogContents is the last line of this header. For an empty file there is no
-// header, only the line "End of LogType", which otherwise follows the log.
+// readLogHeader reads the lines that the NodeManager sends before the bytes of a log
+// (LogToolUtils). It returns the file's size, which is in the line LogLength. The last line of
+// the header is LogContents. For an empty file the NodeManager sends only the line "End of
+// LogType", which otherwise follows the log.
 func readLogHeader(r *bufio.Reader) (size int64, err error) {
 	size = -1
 	for range maxLogHeaderLines {
@@ -144,8 +148,7 @@ func readLogHeader(r *bufio.Reader) (size int64, err error) {
 	return 0, errors.New("it has no header of a container's log")
 }
 
-// sizedReader reads the announced number of bytes. It fails if the connection ends
-// earlier.
+// sizedReader reads a fixed number of bytes. It fails if the connection ends earlier.
 type sizedReader struct {
 	r    io.Reader
 	left int64
@@ -170,8 +173,8 @@ func (e *sizedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// silenceGuard ends a response's context if the caller waits for bytes longer than
-// limit. The time between two Reads does not count.
+// silenceGuard cancels a request's context if the caller waits longer than limit for the
+// response or in a Read. The time between two Reads does not count.
 type silenceGuard struct {
 	body   io.ReadCloser // nil before the response has arrived
 	ctx    context.Context

@@ -12,8 +12,8 @@ import (
 
 const nodePath = "/ws/v1/node"
 
-// maxRedirects is the largest number of redirects that a request to a NodeManager
-// follows. Normally there is at most one, to a log server.
+// maxRedirects is the largest number of redirects that a request to a NodeManager follows.
+// Normally there is at most one redirect, to a log server.
 const maxRedirects = 3
 
 // NodeManager is a client of one NodeManager's REST API. It is safe for concurrent use.
@@ -22,9 +22,9 @@ type NodeManager struct {
 	base   string
 }
 
-// NodeManager returns a client of the NodeManager with the given HTTP address,
-// "host:port", as found in [Node], [ApplicationAttempt] and [Container]. It uses
-// the user, scheme and HTTP client of c.
+// NodeManager returns a client of the NodeManager with the given HTTP address, "host:port",
+// which [Node], [ApplicationAttempt] and [Container] contain. The client uses the user, scheme
+// and HTTP client of c.
 func (c *Client) NodeManager(httpAddress string) (*NodeManager, error) {
 	base, err := baseURL(c.scheme, httpAddress)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Client) NodeManager(httpAddress string) (*NodeManager, error) {
 	return &NodeManager{client: c, base: base}, nil
 }
 
-// trimScheme returns the host:port of an address that may be a URL.
+// trimScheme returns the host:port of an address, which may be a URL.
 func trimScheme(address string) string {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		return rest
@@ -41,7 +41,7 @@ func trimScheme(address string) string {
 	return address
 }
 
-// NodeContainer is a container as its NodeManager reports it.
+// NodeContainer is a container, as its NodeManager reports it.
 type NodeContainer struct {
 	ID          string
 	State       string // "NEW", "LOCALIZING", "RUNNING", "EXITED_WITH_FAILURE", "DONE", …
@@ -68,8 +68,8 @@ func decodeNodeContainer(n jsonValue) NodeContainer {
 	}
 }
 
-// Containers returns the containers that the NodeManager knows: those that run, and some
-// that have ended, because it does not forget these at once.
+// Containers returns the containers that the NodeManager lists: those that run, and some that
+// have ended recently.
 func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
 	_, root, err := n.get(ctx, pathOf(nodePath, "containers"))
 	if err != nil {
@@ -82,9 +82,9 @@ func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
 	return containers, nil
 }
 
-// HasApplication reports whether the NodeManager knows an application. A NodeManager knows
-// an application from the start of its first container on the node until the logs of its
-// containers there are aggregated.
+// HasApplication reports whether the NodeManager lists an application. A NodeManager lists an
+// application from the start of its first container on the node until the logs of its
+// containers on the node are aggregated.
 func (n *NodeManager) HasApplication(ctx context.Context, id string) (bool, error) {
 	_, _, err := n.get(ctx, pathOf(nodePath, "apps", id))
 	if errors.Is(err, ErrNotFound) {
@@ -93,7 +93,8 @@ func (n *NodeManager) HasApplication(ctx context.Context, id string) (bool, erro
 	return err == nil, err
 }
 
-// Container returns a container. It fails with ErrNotFound if there is none.
+// Container returns a container. It fails with ErrNotFound if the NodeManager does not know
+// the id.
 func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer, error) {
 	a, root, err := n.get(ctx, pathOf(nodePath, "containers", id))
 	if err != nil {
@@ -107,7 +108,7 @@ func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer,
 	return &c, nil
 }
 
-// get requests a JSON object.
+// get requests a path whose response is a JSON object.
 func (n *NodeManager) get(ctx context.Context, path string) (successResponse, jsonValue, error) {
 	a, err := n.fetch(ctx, path)
 	if err != nil {
@@ -132,8 +133,8 @@ func (n *NodeManager) fetch(ctx context.Context, path string) (successResponse, 
 	return a, nil
 }
 
-// open sends a GET request and follows redirects, for example to a log server. A
-// response whose status is not a success becomes a *RemoteError.
+// open sends a GET request and follows redirects, for example to a log server. For a response
+// with an error status it returns a *RemoteError.
 func (n *NodeManager) open(ctx context.Context, r restRequest) (*http.Response, error) {
 	start, base := time.Now(), n.base
 	for range maxRedirects + 1 {

@@ -20,7 +20,7 @@ const (
 	logPath     = "GET /ws/v1/node/containerlogs/" + containerID + "/stdout"
 )
 
-// node0 returns a client of a NodeManager that answers routes.
+// node0 returns a client of a NodeManager that replies according to routes.
 func node0(t *testing.T, r routes) *NodeManager {
 	t.Helper()
 	s := serve(t, r)
@@ -88,7 +88,7 @@ func TestContainerLogs(t *testing.T) {
 	}
 }
 
-// logAnswer returns a log in the form in which the NodeManager sends it.
+// logAnswer returns a log in the format that the NodeManager sends.
 func logAnswer(content string, size int) string {
 	header := ""
 	if content != "" {
@@ -185,8 +185,8 @@ func TestALogWhoseConnectionBreaks(t *testing.T) {
 	}
 }
 
-// TestReadingALogTimesOut reads from a node that sends nothing, or stops in the middle of a
-// log.
+// TestReadingALogTimesOut reads from a node that sends nothing, or that stops in the middle of
+// a log.
 func TestReadingALogTimesOut(t *testing.T) {
 	for _, begins := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begins %v", begins), func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestReadingALogTimesOut(t *testing.T) {
 			}
 			log, err := manager.OpenLog(t.Context(), containerID, "stdout", 0)
 			var unavailable *UnavailableError
-			for begins && errors.As(err, &unavailable) { // on a busy machine, the response may begin too late
+			for begins && errors.As(err, &unavailable) { // on a busy machine, the response may begin after the timeout
 				log, err = manager.OpenLog(t.Context(), containerID, "stdout", 0)
 			}
 			if !begins {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// jmxPath is where every Hadoop daemon serves its JMX beans (JMXJsonServlet.java). A
-// standby ResourceManager does so, too, because RMWebAppFilter.java does not redirect this
+// jmxPath is the path at which every Hadoop daemon serves its JMX beans (JMXJsonServlet.java).
+// A standby ResourceManager serves it too, because RMWebAppFilter.java does not redirect this
 // path.
 const jmxPath = "/jmx"
 
@@ -47,7 +47,7 @@ func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 	return platform(a, root)
 }
 
-// platform converts Java's names of operating system and processor to Go's.
+// platform converts Java's names of the operating system and the processor to Go's names.
 func platform(a successResponse, root jsonValue) (string, error) {
 	for _, bean := range root.at("beans").list() {
 		system, processor := strings.ToLower(bean.at("Name").text()), strings.ToLower(bean.at("Arch").text())

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Proxy returns a page of an application's web server, through the cluster's web
-// application proxy (yarn.web-proxy.address, by default the ResourceManager). path is the
-// page's path on that web server, such as "/status". If the application has no web server,
-// the proxy redirects the request to another page, and Proxy fails.
+// Proxy requests a page of an application's web server through the cluster's web application
+// proxy (yarn.web-proxy.address, by default the ResourceManager). path is the page's path on
+// the application's web server, such as "/status". If the application has no web server, the
+// proxy redirects the request to another page, and Proxy fails.
 func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte, error) {
 	return c.ProxyQuery(ctx, applicationID, path, nil, c.requestTimeout)
 }
 
-// ProxyQuery is like Proxy, with a query and with timeout instead of
+// ProxyQuery is like Proxy, but sends a query, and uses timeout instead of
 // Options.RequestTimeout.
 func (c *Client) ProxyQuery(ctx context.Context, applicationID, path string, query url.Values, timeout time.Duration) ([]byte, error) {
 	base := c.webProxy
@@ -49,8 +49,8 @@ func (c *Client) ProxyQuery(ctx context.Context, applicationID, path string, que
 	return body, nil
 }
 
-// activeBase returns the base URL of the active ResourceManager. ProxyQuery needs it,
-// because the web proxy of a standby does not redirect to the active one.
+// activeBase returns the base URL of the active ResourceManager. ProxyQuery uses it because
+// the web proxy of a standby does not redirect to the active ResourceManager.
 func (c *Client) activeBase(ctx context.Context) (string, error) {
 	if active := c.active.Load(); active != nil {
 		return *active, nil

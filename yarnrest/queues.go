@@ -18,13 +18,13 @@ type Queue struct {
 	Name             string // "default"
 	Path             string // "root.default"
 	Parent           string // the parent's path, "" for the root
-	Leaf             bool   // can run applications
+	Leaf             bool   // whether the queue can run applications
 	State            string // "RUNNING", "STOPPED", "DRAINING"
 	Capacity         float64
 	MaxCapacity      float64
 	UsedCapacity     float64
 	AbsoluteCapacity float64
-	// MaximumAllocation is the largest container in the queue; zero if unknown.
+	// MaximumAllocation is the largest container that the queue allows; zero if unknown.
 	MaximumAllocation Resource
 }
 
@@ -44,7 +44,7 @@ func (c *Client) Scheduler(ctx context.Context) (*Scheduler, error) {
 		s.Queues = flattenQueues(nil, info.at("rootQueue"), "", 0)
 	case info.at("queueName").present():
 		s.Queues = flattenQueues(nil, info, "", 0)
-	default: // the FIFO scheduler's only queue
+	default: // the FIFO scheduler, which has only one queue
 		s.Queues = []Queue{{Name: "default", Path: "default", Leaf: true, State: orRunning(info.at("qstate").text()),
 			Capacity: 100, MaxCapacity: 100, AbsoluteCapacity: 100, UsedCapacity: 100 * info.at("usedCapacity").float()}}
 	}
@@ -61,7 +61,7 @@ func (s *Scheduler) Find(queue string) (Queue, bool) {
 	return Queue{}, false
 }
 
-// maxQueueDepth limits the recursion. Real hierarchies have a few levels.
+// maxQueueDepth limits the depth of the queue hierarchy. Real hierarchies have a few levels.
 const maxQueueDepth = 100
 
 func flattenQueues(queues []Queue, n jsonValue, parent string, depth int) []Queue {

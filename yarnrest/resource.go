@@ -10,10 +10,10 @@ import (
 type Resource struct {
 	MemoryMB int64 // MiB
 	VCores   int
-	// Types are amounts by resource type. In a response, Types has all types of the
-	// cluster, including memory-mb and vcores. In a request, it has only types other than
-	// memory and cores. The ResourceManager ignores these when an application is submitted
-	// by REST (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
+	// Types has amounts by resource type. In a response it has all types of the cluster,
+	// including memory-mb and vcores. In a request it has only types other than memory and
+	// cores. The ResourceManager ignores Types in a submission by REST
+	// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
 	Types []ResourceType
 }
 
@@ -40,7 +40,7 @@ func decodeResource(n jsonValue) Resource {
 	return r
 }
 
-// encode returns the JSON form that a submission contains.
+// encode returns the JSON form of r in a submission.
 func (r Resource) encode() map[string]any {
 	m := map[string]any{"memory": r.MemoryMB, "vCores": r.VCores}
 	if len(r.Types) > 0 {
@@ -53,8 +53,9 @@ func (r Resource) encode() map[string]any {
 	return m
 }
 
-// Check returns an error if a container of size r exceeds maximum, the largest one
-// allowed. It names both amounts or, for an unknown resource type, the types that exist.
+// Check returns an error if a container of size r exceeds maximum, the largest allowed
+// container. The error names both amounts or, for an unknown resource type, the types that
+// exist.
 func (r Resource) Check(maximum Resource) error {
 	if maximum.MemoryMB > 0 && r.MemoryMB > maximum.MemoryMB {
 		return fmt.Errorf("%d MiB of memory are more than the largest container of the cluster, %d MiB (yarn.scheduler.maximum-allocation-mb)", r.MemoryMB, maximum.MemoryMB)
@@ -65,7 +66,7 @@ func (r Resource) Check(maximum Resource) error {
 	for _, wanted := range r.Types {
 		most, known := maximum.Type(wanted.Name)
 		switch {
-		case len(maximum.Types) == 0: // the ResourceManager does not list its resource types
+		case len(maximum.Types) == 0: // the ResourceManager's response has no resource types
 		case !known:
 			return fmt.Errorf("%s is no resource type of the cluster, which has %s (yarn.resource-types)", wanted.Name, maximum.typeNames())
 		case wanted.Value > most.Value:
@@ -76,7 +77,7 @@ func (r Resource) Check(maximum Resource) error {
 	return nil
 }
 
-// Type returns the resource type with the given name, and whether there is one.
+// Type returns the resource type with the given name, and reports whether r has it.
 func (r Resource) Type(name string) (ResourceType, bool) {
 	at := slices.IndexFunc(r.Types, func(t ResourceType) bool { return t.Name == name })
 	if at < 0 {

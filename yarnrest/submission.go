@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// NewApplication is a new application id, and the cluster's largest container.
+// NewApplication has a new application's id, and the largest container that the cluster
+// allows.
 type NewApplication struct {
 	ID                string
 	MaximumAllocation Resource
@@ -53,37 +54,38 @@ type SubmissionContext struct {
 	UnmanagedAM                     bool
 	LogAggregation                  *LogAggregation
 	AMNodeLabelExpression           string
-	// KeepTokens is set if the delegation tokens are not to be cancelled at the application's end.
+	// KeepTokens prevents the ResourceManager from cancelling the delegation tokens when the
+	// application ends.
 	KeepTokens bool
 }
 
-// ContainerSpec describes how a container is started. Hadoop calls it container launch
-// context.
+// ContainerSpec describes how a container is started. It corresponds to Hadoop's
+// ContainerLaunchContext.
 type ContainerSpec struct {
-	LocalResources map[string]LocalResource // by their names in the working directory
-	// Environment is exported by a shell script that puts each value between double
-	// quotes as it is. The shell expands $NAME; escape quotes, backquotes and backslashes
-	// by a backslash.
+	LocalResources map[string]LocalResource // local resources, by their names in the working directory
+	// Environment has the container's environment variables. The NodeManager exports them in a
+	// shell script that puts each value unchanged between double quotes. So the shell expands
+	// $NAME, and quotes, backquotes and backslashes must be escaped by a backslash.
 	Environment map[string]string
-	// Commands are joined by spaces to one command line, which the NodeManager puts
-	// between double quotes after "exec /bin/bash -c", with <LOG_DIR> replaced by the
-	// container's log directory.
+	// Commands are joined by spaces into one command line, which the NodeManager puts between
+	// double quotes after "exec /bin/bash -c". It replaces <LOG_DIR> by the container's log
+	// directory.
 	Commands []string
-	Secrets  map[string][]byte // by alias
-	Tokens   map[string]string // by alias, as Hadoop's Token.encodeToUrlString encodes them
-	ACLs     map[string]string // to whom ACLView or ACLModify is granted: "user1,user2 group1", or "*" for all
+	Secrets  map[string][]byte // secrets, by alias
+	Tokens   map[string]string // delegation tokens, by alias, as Hadoop's Token.encodeToUrlString encodes them
+	ACLs     map[string]string // users and groups by access right (ACLView or ACLModify): "user1,user2 group1", or "*" for all
 }
 
-// The access rights on an application that ACLs grant.
+// The access rights on an application that are keys of ContainerSpec.ACLs.
 const (
 	ACLView   = "VIEW_APP"
 	ACLModify = "MODIFY_APP"
 )
 
-// LocalResourceType is what the NodeManager does with a copied local resource.
+// LocalResourceType determines whether the NodeManager unpacks a local resource.
 type LocalResourceType string
 
-// LocalResourceVisibility says which containers on a node share a local resource.
+// LocalResourceVisibility determines which containers on a node share a local resource.
 type LocalResourceVisibility string
 
 // The types and visibilities of local resources.
@@ -91,30 +93,31 @@ const (
 	ResourceFile    LocalResourceType = "FILE"    // not unpacked
 	ResourceArchive LocalResourceType = "ARCHIVE" // unpacked into a directory
 
-	VisibilityPublic      LocalResourceVisibility = "PUBLIC"      // all users of the node
-	VisibilityPrivate     LocalResourceVisibility = "PRIVATE"     // all applications of the user on the node
-	VisibilityApplication LocalResourceVisibility = "APPLICATION" // this application
+	VisibilityPublic      LocalResourceVisibility = "PUBLIC"      // shared by all users of the node
+	VisibilityPrivate     LocalResourceVisibility = "PRIVATE"     // shared by all applications of the user on the node
+	VisibilityApplication LocalResourceVisibility = "APPLICATION" // used only by this application
 )
 
-// LocalResource is a file that the NodeManager copies to a container's directory.
+// LocalResource is a file that the NodeManager localizes for a container.
 type LocalResource struct {
 	URL        string // "hdfs://cluster/user/a/app"
 	Type       LocalResourceType
 	Visibility LocalResourceVisibility
-	Size       int64 // in bytes; must be that of the file
+	Size       int64 // in bytes; must be the file's size
 	Timestamp  int64 // in milliseconds since 1970; must be the file's modification time
 }
 
-// LogAggregation selects the log files to aggregate by Java regular expressions for their
-// names. Expressions that are "" are ignored.
+// LogAggregation selects the log files to aggregate, by Java regular expressions that match
+// their names. An expression that is "" is ignored.
 type LogAggregation struct {
 	Include, Exclude             string // for files aggregated after the application has ended
 	RolledInclude, RolledExclude string // for files aggregated while the application runs
 }
 
-// SubmitApplication submits an application. It returns once the ResourceManager has
-// accepted the request. A refusal, for example of an unknown queue, is a *RemoteError
-// with the ResourceManager's message, or shows later in the application's state.
+// SubmitApplication submits an application. It returns when the ResourceManager has accepted
+// the request. If the ResourceManager refuses it, for example because the queue does not
+// exist, SubmitApplication returns a *RemoteError with the ResourceManager's message, or the
+// application's state later becomes StateFailed.
 func (c *Client) SubmitApplication(ctx context.Context, s *SubmissionContext) error {
 	if s.ID == "" {
 		return errors.New("submitting an application: it has no id (see NewApplication)")
@@ -156,8 +159,8 @@ func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// optional sets m[key] to value, unless that is the zero value. Then the server's default
-// applies.
+// optional sets m[key] to value, unless value is the zero value. In that case the server uses
+// its default.
 func optional[T comparable](m map[string]any, key string, value T) {
 	var zero T
 	if value != zero {
@@ -194,7 +197,8 @@ func (s ContainerSpec) encode() map[string]any {
 	return m
 }
 
-// entries converts a map to JAXB's form: {"entry": [{"key": …, "value": …}, …]}.
+// entries converts a map to the form in which JAXB encodes maps: {"entry": [{"key": …,
+// "value": …}, …]}.
 func entries[V any](values map[string]V, encode func(V) any) map[string]any {
 	list := make([]map[string]any, 0, len(values))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -205,5 +209,5 @@ func entries[V any](values map[string]V, encode func(V) any) map[string]any {
 
 func encodeString(s string) any { return s }
 
-// urlBase64 encodes a secret in unpadded URL-safe base64, as the ResourceManager expects.
+// urlBase64 encodes a secret in unpadded URL-safe base64, which the ResourceManager expects.
 func urlBase64(b []byte) any { return base64.RawURLEncoding.EncodeToString(b) }

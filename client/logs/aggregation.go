@@ -16,32 +16,32 @@ import (
 )
 
 const (
-	// archiveLimit bounds the wait for nodes to upload their logs to HDFS.
+	// archiveLimit limits the total time of waiting for nodes to upload logs to HDFS.
 	archiveLimit = 2 * time.Minute
-	// archiveNotice is how long the wait lasts before a message about it is printed.
+	// archiveNotice is how long to wait before a message about the wait is printed.
 	archiveNotice = time.Second
 )
 
-// aggregation waits, during one call of Logs or FollowLogs, for nodes to upload an
-// ended application's logs to HDFS (YARN log aggregation).
+// aggregation waits until nodes have uploaded the logs of an ended application to HDFS (YARN log
+// aggregation). Each call of Logs or FollowLogs has its own aggregation.
 type aggregation struct {
 	cluster *Reader
 	id      string
-	user    string // the application's owner; "" if unknown
+	user    string // user who owns the application; "" if unknown
 	console *client.Console
-	pause   time.Duration // between two polls
+	pause   time.Duration // time between two polls
 	limit   time.Duration // maximum of waited
 
-	waited    time.Duration   // time spent waiting, for all nodes together
-	announced bool            // whether the message about waiting was printed
-	warned    map[string]bool // warnings that were printed, to print each once
+	waited    time.Duration   // total time spent waiting
+	announced bool            // the message about the wait was printed
+	warned    map[string]bool // warnings that were printed, so that each is printed once
 }
 
 func (c *Reader) newAggregation(id string, console *client.Console, pause time.Duration) *aggregation {
 	return &aggregation{cluster: c, id: id, console: console, pause: pause, limit: archiveLimit, warned: map[string]bool{}}
 }
 
-// open opens the application's logs in HDFS. It prints each warning once.
+// open opens the application's logs in HDFS. It prints each different warning only once.
 func (a *aggregation) open(ctx context.Context) (*archive, error) {
 	return a.cluster.openArchive(ctx, a.id, a.user, func(warning string) {
 		if !a.warned[warning] {
@@ -51,15 +51,15 @@ func (a *aggregation) open(ctx context.Context) (*archive, error) {
 	})
 }
 
-// poll repeatedly opens the logs in HDFS and passes them to visit, which must close them.
-// poll returns when visit returns no pending nodes, or after archiveLimit. nodes returns the
-// nodes to ask whether they still have logs. mayUpload reports whether a node may still
-// upload logs.
+// poll repeatedly opens the logs in HDFS and calls visit with them. visit must close them. poll
+// returns when visit returns no pending nodes, or when a.waited reaches a.limit. nodes returns the
+// nodes that may still have to upload logs. poll asks these nodes, and passes to visit the function
+// mayUpload, which reports whether a node may still upload logs.
 func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit func(archived *archive, mayUpload func(node string) bool) (pending []string, err error)) error {
 	for {
 		began := time.Now()
-		// Ask the nodes before reading HDFS. Then, if a node has nothing left to upload, all of
-		// its logs are in the files that are read.
+		// Ask the nodes before HDFS is read. If a node then has nothing left to upload, HDFS
+		// contains all of its logs.
 		mayUpload, err := a.uploading(ctx, nodes())
 		if err != nil {
 			return err
@@ -85,7 +85,8 @@ func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit fun
 	}
 }
 
-// joinSome joins up to four names, or three and the number of the others.
+// joinSome joins up to four names. If there are more, it joins three names and the number of
+// further names.
 func joinSome(names []string, kind string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	const most = 3
@@ -95,11 +96,10 @@ func joinSome(names []string, kind string) string {
 	return strings.Join(names, ", ")
 }
 
-// uploading asks nodes whether they know the application. It returns a function that reports
-// whether a node may still upload logs. This is so if the node knows the application or was
-// not asked, or if the node does not answer but the ResourceManager knows the application.
-// Once the ResourceManager reports the end of log aggregation, the function returns false
-// for all nodes.
+// uploading asks nodes whether they still run or aggregate the application. It returns a function
+// that reports whether a node may still upload logs: the node knows the application or was not
+// asked, or the node does not answer but the ResourceManager knows the application. If the
+// ResourceManager reports that log aggregation has ended, mayUpload returns false for all nodes.
 func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload func(node string) bool, err error) {
 	application, err := a.cluster.apps.Application(ctx, a.id)
 	if ctx.Err() != nil {
@@ -108,7 +108,7 @@ func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload 
 	if err == nil && aggregationEnded(application) {
 		return func(string) bool { return false }, nil
 	}
-	forgotten := errors.Is(err, yarnrest.ErrNotFound) // nodes that do not answer are then not waited for
+	forgotten := errors.Is(err, yarnrest.ErrNotFound) // nodes that do not answer then count as having nothing to upload
 	idle := map[string]bool{"": true}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -130,7 +130,7 @@ func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload 
 	return func(node string) bool { return !idle[node] }, err
 }
 
-// aggregationEnded reports whether the ResourceManager expects no further logs
+// aggregationEnded reports whether log aggregation has ended, according to the ResourceManager
 // (LogAggregationStatus.java of Hadoop 3).
 func aggregationEnded(application *yarnrest.Application) bool {
 	return slices.Contains([]string{"DISABLED", "SUCCEEDED", "FAILED", "TIME_OUT"}, application.LogAggregationStatus)

@@ -17,17 +17,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// moved is an application whose logs its node is about to move to HDFS.
+// moved is an application whose node will move the logs to HDFS when the test calls moveLogs.
 type moved struct {
 	*fakeYARN
 	t                *testing.T
 	root             string
 	moveLogs         func() // moves the node's logs to HDFS
-	master, executor string // containers
+	master, executor string // ids of the containers
 	pause, limit     time.Duration
 
 	said *bytes.Buffer
-	// files has the content that was read, by container and file name.
+	// files is the content that was read, by container and file name.
 	files map[string]string
 }
 
@@ -41,7 +41,8 @@ func newMoved(t *testing.T) *moved {
 	return m
 }
 
-// end returns the ended application, as the ResourceManager reports it.
+// end returns the ResourceManager's report of the ended application. aggregation is the status of
+// log aggregation.
 func (m *moved) end(aggregation string) map[string]any {
 	ended := succeeded()
 	ended["logAggregationStatus"] = aggregation
@@ -63,7 +64,7 @@ func (m *moved) read(selection Selection) error {
 		}})
 }
 
-// requireAllReadOnce checks that the archive was read completely, and nothing of it twice.
+// requireAllReadOnce checks that all files of the archive were read completely, and no part twice.
 func (m *moved) requireAllReadOnce() {
 	m.t.Helper()
 	require.Equal(m.t, []string{"1 stdout", "1 task-0-0.out", "1 task-1-0.out", "driver stdout"},
@@ -75,7 +76,7 @@ func (m *moved) requireAllReadOnce() {
 	}
 }
 
-// task returns what a task wrote.
+// task returns the log that the task with this index has written.
 func (m *moved) task(index int) string {
 	var text strings.Builder
 	text.WriteString("to stderr\n")
@@ -109,8 +110,8 @@ func TestLogsWaitForANodeThatIsMovingThem(t *testing.T) {
 	require.Empty(t, m.said.String())
 }
 
-// TestLogsWaitOnceForAllContainers reads a hundred containers of one node. The node either
-// never moves their logs, or does not answer.
+// TestLogsWaitOnceForAllContainers reads the logs of a hundred containers of one node. The node
+// either never moves the logs to HDFS, or does not answer.
 func TestLogsWaitOnceForAllContainers(t *testing.T) {
 	for _, dead := range []bool{false, true} {
 		t.Run(fmt.Sprintf("dead %v", dead), func(t *testing.T) {
@@ -139,7 +140,7 @@ func TestLogsWaitOnceForAllContainers(t *testing.T) {
 				m.mu.Lock()
 				tries := asked
 				m.mu.Unlock()
-				const most = 8 // more than one, as a request that fails on a connection from before is sent again
+				const most = 8 // more than one, because the HTTP client repeats a request that fails on a reused connection
 				require.Less(t, tries, most)
 				require.Contains(t, m.said.String(), "they are not in HDFS, and after 1ns no NodeManager answered")
 			} else {
@@ -177,8 +178,8 @@ func TestLogsMovedAfterTheFirstRequestAreComplete(t *testing.T) {
 	require.Equal(t, m.task(0), m.files["1 task-0-0.out"])
 }
 
-// TestLogsMovedWhileTheyAreReadAreComplete: the node serves some files, or a part of
-// one, before it has moved all to HDFS.
+// In TestLogsMovedWhileTheyAreReadAreComplete, the node serves only some files, or a part of a
+// file, before it moves all files to HDFS.
 func TestLogsMovedWhileTheyAreReadAreComplete(t *testing.T) {
 	prepare := func(t *testing.T) *moved {
 		m := newMoved(t)
@@ -245,8 +246,8 @@ func TestLogsMovedWhileTheyAreReadAreComplete(t *testing.T) {
 	})
 }
 
-// TestLogsWaitForTheEndOfTheContainer reads a container that outlives
-// its application, without log aggregation.
+// TestLogsWaitForTheEndOfTheContainer reads the logs of a container that ends after its
+// application. Log aggregation is disabled.
 func TestLogsWaitForTheEndOfTheContainer(t *testing.T) {
 	f := withLogs(t)
 	f.reports = []map[string]any{succeeded()}

@@ -17,22 +17,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// archive is an application's aggregated logs in HDFS. It must be closed.
+// archive contains the aggregated logs of an application in HDFS. The caller must close it.
 type archive struct {
 	files *storage.Files
 	nodes []*archivedNode
 }
 
-// archivedNode is a file of aggregated logs, which one node has written.
+// archivedNode is a file of aggregated logs. One node has written it.
 type archivedNode struct {
 	path string
-	node string // host:port, as in the node's id
+	node string // host:port of the node's id
 	file storage.File
 	logs aggregatedlog.File
 }
 
-// archivedFile is a container's log file, in one piece for each time that the node
-// aggregated it.
+// archivedFile is a log file of a container. It has one piece for each time that the node
+// aggregated the file.
 type archivedFile struct {
 	name   string
 	size   int64
@@ -67,9 +67,9 @@ func (c *Reader) aggregatesRolledFiles() bool {
 	return err == nil && seconds > 0
 }
 
-// openArchive opens an application's aggregated logs. If there are none, the archive is
-// empty. user is the application's owner, or "" if unknown. openArchive calls warn for each
-// file that it cannot read.
+// openArchive opens the aggregated logs of an application. If there are none, the archive is empty.
+// user is the owner of the application; "" if unknown. openArchive calls warn for each file that it
+// cannot read.
 func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(warning string)) (*archive, error) {
 	a := &archive{files: c.openFiles()}
 	for _, root := range c.archiveRoots() {
@@ -84,7 +84,7 @@ func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(war
 		for _, owner := range users {
 			err := a.addUserFiles(ctx, root+"/"+owner, id, warn)
 			if errors.Is(err, fs.ErrPermission) {
-				if user != "" { // without a user, all directories are searched, and most are private
+				if user != "" { // without a user, all users' directories are searched, of which most are private
 					warn(fmt.Sprintf("the logs of %s's applications below %s are not for %s to read: %v", owner, root, c.user, err))
 				}
 				continue
@@ -115,7 +115,7 @@ func names(ctx context.Context, files *storage.Files, dir string) ([]string, err
 	return result, nil
 }
 
-// addUserFiles adds the application's files in dir, one user's directory.
+// addUserFiles adds the application's files in dir, the directory of one user.
 func (a *archive) addUserFiles(ctx context.Context, dir, id string, warn func(warning string)) error {
 	suffixes, err := names(ctx, a.files, dir)
 	if err != nil {
@@ -147,8 +147,8 @@ func (a *archive) addUserFiles(ctx context.Context, dir, id string, warn func(wa
 	return nil
 }
 
-// validSizes reads the checksum files, and returns how many bytes are valid in each file
-// that a node is still writing, by file name.
+// validSizes reads the checksum files. It returns, by file name, the number of valid bytes of each
+// file that a node is still writing.
 func (a *archive) validSizes(ctx context.Context, infos []storage.Info) (map[string]int64, error) {
 	complete := map[string]int64{}
 	for _, info := range infos {
@@ -157,7 +157,7 @@ func (a *archive) validSizes(ctx context.Context, infos []storage.Info) (map[str
 		}
 		file, err := a.files.Open(ctx, info.Path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the node has finished the file
+			continue // the node has completed the file
 		}
 		if err != nil {
 			return nil, err
@@ -196,7 +196,7 @@ func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[s
 	}
 	logs, err := aggregatedlog.Open(file, file.Stat().Size, size, id)
 	if errors.Is(err, aggregatedlog.ErrFormat) {
-		// An indexed file (IFile) has its final name from the start, even if incomplete.
+		// A file in the indexed format (IFile) has its final name even while it is incomplete.
 		if time.Since(info.ModTime) >= pendingAge {
 			warn(fmt.Sprintf("the logs of %s cannot be read from %s: %v", node, info.Path, err))
 		}
@@ -223,7 +223,7 @@ func (a *archive) close() error {
 	return errors.Join(append(errs, a.files.Close())...)
 }
 
-// containers returns all container ids in the archive, sorted.
+// containers returns the ids of all containers in the archive, sorted.
 func (a *archive) containers() []string {
 	if a == nil {
 		return nil
@@ -244,7 +244,7 @@ func (a *archive) has(container string) bool {
 	})
 }
 
-// filesOf returns a container's log files in the order in which they are shown.
+// filesOf returns the log files of a container in the order in which they are printed.
 func (a *archive) filesOf(container string) []*archivedFile {
 	if a == nil {
 		return nil
@@ -270,7 +270,7 @@ func (a *archive) filesOf(container string) []*archivedFile {
 	return files
 }
 
-// open returns a reader of the file. Only one file of each node may be read at a time.
+// open returns a reader of the file's content. Only one file of each node may be read at a time.
 func (f *archivedFile) open() io.Reader {
 	readers := make([]io.Reader, len(f.pieces))
 	for i, piece := range f.pieces {
@@ -285,7 +285,7 @@ func (f *archivedFile) open() io.Reader {
 	return io.MultiReader(readers...)
 }
 
-// lazyReader calls open at the first Read.
+// lazyReader is a reader that calls open in the first call of Read.
 type lazyReader struct {
 	open   func() (io.Reader, error)
 	reader io.Reader
@@ -302,9 +302,9 @@ func (l *lazyReader) Read(p []byte) (int, error) {
 	return l.reader.Read(p)
 }
 
-// containerList returns the content of the container list (launch.ContainersFile) in the
-// logs of container, which is an ApplicationMaster's. found is false if the archive lacks
-// it.
+// containerList returns the container list (launch.ContainersFile) in the logs of container, which
+// must be the container of an ApplicationMaster. found is false if the archive does not contain the
+// list.
 func (a *archive) containerList(container string) (content []byte, found bool, err error) {
 	for _, file := range a.filesOf(container) {
 		if file.name == launch.ContainersFile {
@@ -315,7 +315,7 @@ func (a *archive) containerList(container string) (content []byte, found bool, e
 	return nil, false, nil
 }
 
-// containerInArchive is a Source of a container's aggregated logs.
+// containerInArchive is a [Source] of the aggregated logs of a container.
 type containerInArchive struct {
 	archive   *archive
 	container string

@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// archived returns a directory with a file of aggregated logs that a NodeManager of
-// Hadoop 3.4 wrote, and their application.
+// archived returns a directory with a file of aggregated logs, which a NodeManager of Hadoop 3.4
+// has written, and the id of the application.
 func archived(t *testing.T, format, layout string) (root, application string) {
 	t.Helper()
 	root = t.TempDir()
@@ -25,7 +25,7 @@ func archived(t *testing.T, format, layout string) (root, application string) {
 	return root, application
 }
 
-// aggregated is like archived, but the directory lacks the file until bring is called.
+// aggregated is like archived, but the file exists only after bring was called.
 func aggregated(t *testing.T, root, format, layout string) (application string, bring func()) {
 	t.Helper()
 	found, err := filepath.Glob("../../internal/hadoop/aggregatedlog/testdata/" + format + ".*")
@@ -66,7 +66,7 @@ func TestAggregatedLogsOfAForgottenApplication(t *testing.T) {
 	}
 }
 
-// withoutOutput cuts the driver's output off from the files' texts.
+// withoutOutput removes the driver's stdout from the text of each file.
 func withoutOutput(files []string) []string {
 	for i, file := range files {
 		if strings.HasPrefix(file, "driver stdout") {
@@ -98,7 +98,8 @@ func TestArchiveSkipsIncompleteFiles(t *testing.T) {
 	require.NoError(t, a.close())
 }
 
-// TestFollowLogsFindsExecutorsInTheArchive finds executors only by the container list in HDFS.
+// TestFollowLogsFindsExecutorsInTheArchive checks that executors are found if only the container
+// list in HDFS names them.
 func TestFollowLogsFindsExecutorsInTheArchive(t *testing.T) {
 	root, id := archived(t, "indexed-gz", "bucket-logs-ifile/0001")
 	f := newFakeYARN(t)
@@ -118,7 +119,8 @@ func TestFollowLogsFindsExecutorsInTheArchive(t *testing.T) {
 	require.Equal(t, 301, lines["1 task-1-0.out"])
 }
 
-// TestFollowLogsContinuesInTheArchive: the nodes remove logs before they are read to the end.
+// In TestFollowLogsContinuesInTheArchive, the nodes remove logs before the logs are read to the
+// end.
 func TestFollowLogsContinuesInTheArchive(t *testing.T) {
 	root, id := archived(t, "tfile-gz", "bucket-logs-tfile/0001")
 	f := newFakeYARN(t)
@@ -149,8 +151,8 @@ func TestFollowLogsContinuesInTheArchive(t *testing.T) {
 	}
 }
 
-// TestFollowedLogsMovedWhileTheyAreReadAreComplete: a node lists only some files after it
-// has moved all to HDFS.
+// In TestFollowedLogsMovedWhileTheyAreReadAreComplete, a node lists only some files, after it has
+// moved all files to HDFS.
 func TestFollowedLogsMovedWhileTheyAreReadAreComplete(t *testing.T) {
 	m := newMoved(t)
 	m.moveLogs()

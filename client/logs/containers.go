@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// list sets r.containers to the containers of all attempts, and to other containers that
-// have logs in HDFS. known reports whether the ResourceManager knows the application.
+// list sets r.containers to the containers of all attempts, and further containers whose logs are
+// in HDFS. known is set if the ResourceManager knows the application.
 func (r *logsCall) list(ctx context.Context, known bool) error {
 	attempts := attemptsOf(r.archive.containers())
 	if known {
@@ -27,7 +27,7 @@ func (r *logsCall) list(ctx context.Context, known bool) error {
 	}
 	for _, attempt := range attempts {
 		if attempt.ContainerID == "" {
-			continue // its ApplicationMaster has no container yet
+			continue // the attempt has no container for the ApplicationMaster yet
 		}
 		if err := r.listAttempt(ctx, attempt); err != nil {
 			return client.RefusedError(err)
@@ -39,8 +39,8 @@ func (r *logsCall) list(ctx context.Context, known bool) error {
 	return r.listArchived()
 }
 
-// listAttempt adds an attempt's containers to r.containers: the ApplicationMaster's, those
-// in its container list (launch.ContainersFile), and the running ones.
+// listAttempt adds the containers of an attempt to r.containers: the ApplicationMaster's container,
+// the containers in its container list (launch.ContainersFile), and the running containers.
 func (r *logsCall) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAttempt) error {
 	r.add(containerInfo{id: attempt.ContainerID, executor: Driver, node: attempt.NodeHTTPAddress, attempt: attempt.Number})
 	found, err := r.listFromArchive(attempt)
@@ -61,13 +61,13 @@ func (r *logsCall) listAttempt(ctx context.Context, attempt yarnrest.Application
 			r.unreachable[attempt.NodeHTTPAddress] = err
 			fallthrough
 		default:
-			// This is no warning yet: conclude warns if the ApplicationMaster's own logs cannot
-			// be read either.
+			// This is not a warning yet. conclude prints a warning if the ApplicationMaster's own
+			// logs cannot be read either.
 			r.withoutList = append(r.withoutList, attempt)
 		}
 	}
 	if attempt.ID == "" {
-		return nil // an attempt that attemptsOf made
+		return nil // attemptsOf has created the attempt, so the ResourceManager does not know it
 	}
 	live, err := r.cluster.apps.Containers(ctx, r.id, attempt.ID)
 	var gone *yarnrest.RemoteError
@@ -82,8 +82,8 @@ func (r *logsCall) listAttempt(ctx context.Context, attempt yarnrest.Application
 	return nil
 }
 
-// listFromArchive adds the containers in an attempt's container list in HDFS to
-// r.containers. found reports whether there is such a list.
+// listFromArchive reads an attempt's container list in HDFS, and adds its containers to
+// r.containers. found reports whether HDFS contains the list.
 func (r *logsCall) listFromArchive(attempt yarnrest.ApplicationAttempt) (found bool, err error) {
 	containerList, found, err := r.archive.containerList(attempt.ContainerID)
 	if found && err == nil {
@@ -103,7 +103,8 @@ func (r *logsCall) addEntries(attempt yarnrest.ApplicationAttempt, containerList
 	}
 }
 
-// add adds a container to r.containers, unless it is there already.
+// add adds a container to r.containers, if the container is not listed yet. It returns the listed
+// container.
 func (r *logsCall) add(container containerInfo) *readContainer {
 	if known := r.listed[container.id]; known != nil {
 		known.executor = cmp.Or(known.executor, container.executor)
@@ -115,8 +116,8 @@ func (r *logsCall) add(container containerInfo) *readContainer {
 	return added
 }
 
-// awaitLists waits until nodes have uploaded the missing container lists, because these name
-// the executors. It does not wait for nodes that do not answer.
+// awaitLists waits until nodes have uploaded the container lists that were not found, because these
+// lists contain the executors. It does not wait for nodes that do not answer.
 func (r *logsCall) awaitLists(ctx context.Context) error {
 	answering := func() []string {
 		var nodes []string
@@ -135,8 +136,8 @@ func (r *logsCall) awaitLists(ctx context.Context) error {
 	})
 }
 
-// listArchived adds the containers in container lists in HDFS to r.containers, and those
-// that have logs in HDFS.
+// listArchived adds two kinds of containers to r.containers: those in container lists in HDFS, and
+// those with logs in HDFS.
 func (r *logsCall) listArchived() error {
 	var missed []yarnrest.ApplicationAttempt
 	for _, attempt := range r.withoutList {
@@ -155,7 +156,7 @@ func (r *logsCall) listArchived() error {
 	return nil
 }
 
-// parseList parses a container list. It skips an incomplete last line.
+// parseList parses a container list. It ignores an incomplete last line.
 func parseList(containerList []byte) []launch.ContainerEvent {
 	var entries []launch.ContainerEvent
 	for line := range bytes.Lines(containerList) {
@@ -167,12 +168,12 @@ func parseList(containerList []byte) []launch.ContainerEvent {
 	return entries
 }
 
-// maxListBytes bounds a container list, far above any real one.
+// maxListBytes limits the size of a container list in bytes. Real lists are far smaller.
 const maxListBytes = 64 << 20
 
-// attemptsOf returns the attempts whose ApplicationMaster's container is among containers.
-// It is for applications that the ResourceManager has forgotten. The ApplicationMaster's
-// container is container number 1 of an attempt.
+// attemptsOf returns the attempts whose ApplicationMaster's container is in the given list. It is
+// used for applications that the ResourceManager does not know any more. The ApplicationMaster's
+// container is container number 1 of its attempt.
 func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	var attempts []yarnrest.ApplicationAttempt
 	for _, id := range containers {
@@ -184,8 +185,8 @@ func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	return attempts
 }
 
-// attemptAndNumber returns the last two numbers of a container id, 1 and 2 for
-// container_e2_1700000000000_0001_01_000002, or zeros if the id is invalid.
+// attemptAndNumber returns the last two numbers of a container id: 1 and 2 for
+// container_e2_1700000000000_0001_01_000002. For an invalid id, it returns zeros.
 func attemptAndNumber(id string) (attempt, number int) {
 	parts := strings.Split(id, "_")
 	if len(parts) < 3 {

@@ -21,25 +21,26 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// fakeYARN is a ResourceManager with one application, and the NodeManager of its containers.
+// fakeYARN is a fake ResourceManager with one application, and the fake NodeManager of its
+// containers.
 type fakeYARN struct {
 	t      *testing.T
 	server *httptest.Server
 
 	mu sync.Mutex
-	// reports are the application's fields in successive answers, the last one repeated. A nil
-	// element answers that the application is unknown.
+	// reports contains the fields of the application in successive answers. The last element is
+	// repeated. For a nil element, the answer is that the application is unknown.
 	reports  []map[string]any
-	requests int    // requests for the application
-	other    string // another id of the application
+	requests int    // number of requests for the application
+	other    string // another id under which the application is known
 
-	attempts   string              // of the application, as JSON
-	containers map[string]string   // by attempt, as JSON
-	files      map[string]string   // logs: "container/name"
-	states     map[string][]string // by container id, the state in each answer, the last one repeated
+	attempts   string              // attempts of the application, as JSON
+	containers map[string]string   // containers of each attempt, as JSON
+	files      map[string]string   // contents of logs, by "container/name"
+	states     map[string][]string // successive states of each container, by container id; the last one is repeated
 
-	// moving reports whether a node still has the application after a number of
-	// requests; nil means no.
+	// moving reports whether the node still knows the application. before is the number of earlier
+	// requests. If moving is nil, the node does not know the application.
 	moving func(before int) bool
 	moves  int
 }
@@ -76,7 +77,8 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 
 func (f *fakeYARN) address() string { return strings.TrimPrefix(f.server.URL, "http://") }
 
-// cluster returns a Reader of this cluster's logs, with the local disk as its file system.
+// cluster returns a Reader of this cluster's logs. Its file system is the local disk. more are
+// further Hadoop properties.
 func (f *fakeYARN) cluster(more map[string]string) *Reader {
 	values := map[string]string{"yarn.resourcemanager.webapp.address": f.address(), "fs.defaultFS": "file:///"}
 	for key, value := range more {

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// PollInterval is the time between two reads of running containers' logs.
+	// PollInterval is the time between two reads of the logs of running containers.
 	PollInterval = 500 * time.Millisecond
-	// MaxReaders bounds the containers or nodes that are read at once.
+	// MaxReaders is the maximum number of containers or nodes whose logs are read at the same time.
 	MaxReaders = 8
-	// EndTimeout bounds the wait for containers of an ended application to end.
+	// EndTimeout limits the wait for the containers of an ended application to end.
 	EndTimeout = 30 * time.Second
 )
 
-// FollowLogs passes the lines of an application's containers to write, from their
-// first lines until the application has ended. A file's lines come in order, and
-// calls of write do not overlap. Nodes that do not answer are asked again. Logs that
-// nodes upload to HDFS meanwhile are read from HDFS.
+// FollowLogs calls write with each line of the logs of an application's containers, from the first
+// line until the application has ended. The lines of each file are passed in order, and calls of
+// write do not overlap. FollowLogs retries requests to nodes that do not answer. It reads logs from
+// HDFS if nodes have already uploaded them.
 func (c *Reader) FollowLogs(ctx context.Context, id string, selection Selection, console *client.Console, write func(Line) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
@@ -45,27 +45,28 @@ type follower struct {
 	selection Selection
 	console   *client.Console
 	write     func(Line) error
-	pause     time.Duration // between two polls
+	pause     time.Duration // time between two polls
 
 	aggregation *aggregation
 
 	containers map[string]*followedContainer
 	order      []*followedContainer
 
-	isFirstPoll bool       // true during the first poll; selection.Tail applies only to files that it finds
-	writing     sync.Mutex // held while a line is written
+	isFirstPoll bool       // set during the first poll; selection.Tail applies only to files that the first poll finds
+	writing     sync.Mutex // locked while a line is written
 }
 
-// followedContainer is a followed container. Only one goroutine at a time uses it.
+// followedContainer is a container whose logs FollowLogs reads. Only one goroutine at a time uses
+// it.
 type followedContainer struct {
 	containerInfo
 	tail          *Tail
-	containerList *Tail // reads an ApplicationMaster's container list; nil for other containers
+	containerList *Tail // reads the container list of an ApplicationMaster; nil for other containers
 
-	ended       bool // the container has ended and writes nothing more
-	done        bool // all its logs were read
-	gone        bool // the node has no logs of the container, not yet or no longer
-	unreachable bool // its node does not answer, and a warning was printed
+	ended       bool // the container has ended, so its logs do not grow
+	done        bool // all logs were read
+	gone        bool // the node has no logs of the container, because it has not started or its logs were moved
+	unreachable bool // the node does not answer, and a warning was printed
 }
 
 func (f *follower) follow(ctx context.Context) error {
@@ -89,8 +90,7 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// application requests the application's report. It retries while no ResourceManager
-// answers.
+// application requests the report of the application. It retries while no ResourceManager answers.
 func (f *follower) application(ctx context.Context) (*yarnrest.Application, error) {
 	for warned := false; ; warned = true {
 		application, err := f.cluster.apps.Application(ctx, f.id)
@@ -107,14 +107,13 @@ func (f *follower) application(ctx context.Context) (*yarnrest.Application, erro
 	}
 }
 
-// discover finds the containers of ApplicationMasters, and the running containers of the
-// latest attempt. It does not find ended executors: addEntries gets these from container
-// lists.
+// discover finds the containers of ApplicationMasters, and the running containers of the latest
+// attempt. It does not find executors that have ended; addEntries finds these in container lists.
 func (f *follower) discover(ctx context.Context) error {
 	attempts, err := f.cluster.apps.Attempts(ctx, f.id)
 	var unreachable *yarnrest.UnavailableError
 	if errors.As(err, &unreachable) {
-		return nil // the next poll reports it
+		return nil // the next poll reports the error
 	}
 	if err != nil {
 		return client.UnknownApplication(f.id, err)
@@ -137,7 +136,7 @@ func (f *follower) discover(ctx context.Context) error {
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
-		for _, container := range live { // after an error, the container list names them later
+		for _, container := range live { // after an error live is empty; then the container list contains the containers
 			if container.ID != attempt.ContainerID && container.NodeHTTPAddress != "" {
 				f.add(containerInfo{id: container.ID, node: container.NodeHTTPAddress, attempt: attempt.Number})
 			}
@@ -146,7 +145,7 @@ func (f *follower) discover(ctx context.Context) error {
 	return nil
 }
 
-// add starts to follow a container, unless it is followed already.
+// add adds a container to the followed containers, if it is not followed yet.
 func (f *follower) add(container containerInfo) *followedContainer {
 	if known := f.containers[container.id]; known != nil {
 		if known.executor == "" {
@@ -170,7 +169,8 @@ func (f *follower) add(container containerInfo) *followedContainer {
 	return added
 }
 
-// addEntries follows the containers in a line of a container list.
+// addEntries adds the containers in line, which is a line of a container list, to the followed
+// containers.
 func (f *follower) addEntries(master *followedContainer, line []byte) {
 	for _, entry := range parseList(line) {
 		switch {
@@ -183,8 +183,8 @@ func (f *follower) addEntries(master *followedContainer, line []byte) {
 	}
 }
 
-// poll reads the new lines of all containers. It reads container lists first, because these
-// name more containers to read.
+// poll reads the new lines of all containers. It reads container lists first, because they may
+// contain further containers.
 func (f *follower) poll(ctx context.Context) error {
 	for _, container := range slices.Clone(f.order) {
 		if container.containerList != nil && !container.done {
@@ -225,8 +225,8 @@ func (f *follower) readNode(ctx context.Context, container *followedContainer, t
 	return tail.Read(ctx, containerOnNode{manager, container.id})
 }
 
-// noteAnswer records whether a container's node answered. It returns only errors
-// that end FollowLogs.
+// noteAnswer records whether the container's node has answered. err is the error of the request.
+// noteAnswer returns only errors that must end FollowLogs.
 func (f *follower) noteAnswer(ctx context.Context, container *followedContainer, err error) error {
 	var refusal *yarnrest.RemoteError
 	var writing *WriteError
@@ -241,7 +241,7 @@ func (f *follower) noteAnswer(ctx context.Context, container *followedContainer,
 	case errors.As(err, &writing):
 		return writing.Err
 	case errors.As(err, &refusal):
-		// The container has not started yet, or its logs are in HDFS.
+		// The container has not started, or its logs were moved to HDFS.
 		container.gone = true
 	default:
 		if !container.unreachable {
@@ -252,13 +252,14 @@ func (f *follower) noteAnswer(ctx context.Context, container *followedContainer,
 	return nil
 }
 
-// finish reads the rest of all logs, on nodes and in HDFS, after the application's end.
+// finish reads the remaining lines of all logs, from nodes and from HDFS, after the application has
+// ended.
 func (f *follower) finish(ctx context.Context, application *yarnrest.Application) error {
 	limit := time.Now().Add(EndTimeout)
 	for f.unread(false) && time.Now().Before(limit) {
 		for _, container := range f.order {
 			if !container.done && !container.ended {
-				container.ended, _ = f.cluster.hasEnded(ctx, container.containerInfo) // after an error, the node is asked again
+				container.ended, _ = f.cluster.hasEnded(ctx, container.containerInfo) // after an error, the next iteration asks the node again
 			}
 		}
 		if err := f.poll(ctx); err != nil {
@@ -288,16 +289,16 @@ func (f *follower) finish(ctx context.Context, application *yarnrest.Application
 	return nil
 }
 
-// unread reports whether the logs of any container were not read to their end. If gone is
-// true, it considers only containers whose nodes do not answer or no longer have the logs.
-// If gone is false, it considers only the other containers.
+// unread reports whether some container has unread logs. If gone is true, it considers only
+// containers whose nodes do not answer or no longer have the logs. If gone is false, it considers
+// only the other containers.
 func (f *follower) unread(gone bool) bool {
 	return slices.ContainsFunc(f.order, func(c *followedContainer) bool { return !c.done && c.tail != nil && (c.gone || c.unreachable) == gone })
 }
 
-// readArchive waits for the upload of logs that are no longer on their nodes, and reads them
-// from HDFS. There it also reads the rest of logs that a node may have been removing while
-// they were read from it.
+// readArchive reads logs that are no longer on their nodes from HDFS, and waits until nodes have
+// uploaded them. It also reads the ends of logs that a node may have moved while they were read on
+// the node.
 func (f *follower) readArchive(ctx context.Context, user string) error {
 	if !f.cluster.aggregates() || f.cluster.aggregatesRolledFiles() && !f.unread(true) {
 		return nil
@@ -318,7 +319,8 @@ func (f *follower) readArchive(ctx context.Context, user string) error {
 	})
 }
 
-// readFrom reads an archive, and returns the nodes that may still upload missing logs.
+// readFrom reads the unread logs in an archive. It returns the nodes that may still upload missing
+// logs.
 func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload func(node string) bool) (pending []string, err error) {
 	archivedIDs := archived.containers()
 	if err := f.discoverArchived(ctx, archived, archivedIDs); err != nil {
@@ -326,7 +328,7 @@ func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload fu
 	}
 	for _, container := range f.order {
 		if container.tail == nil || container.done && f.cluster.aggregatesRolledFiles() {
-			continue // the names of rolled files in HDFS are unknown
+			continue // skip the container, because the names of its rolled files in HDFS are unknown
 		}
 		if !slices.Contains(archivedIDs, container.id) {
 			if !container.done && mayUpload(container.node) {
@@ -350,7 +352,7 @@ func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload fu
 	return pending, nil
 }
 
-// discoverArchived finds containers by an archive's container lists and logs.
+// discoverArchived finds containers in the container lists and among the logs of an archive.
 func (f *follower) discoverArchived(ctx context.Context, archived *archive, archivedIDs []string) error {
 	for _, container := range slices.Clone(f.order) {
 		if container.containerList == nil || !slices.Contains(archivedIDs, container.id) {

@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// followed runs FollowLogs and returns its lines, each after its container. seen, if
-// not nil, is called with each line by one goroutine at a time.
+// followed runs FollowLogs and returns the lines, each with its container as prefix. If seen is not
+// nil, followed calls it with each line, from one goroutine at a time.
 func followed(t *testing.T, f *fakeYARN, hadoop map[string]string, selection Selection, seen func(Line)) (lines []string, said string, err error) {
 	t.Helper()
 	out := &bytes.Buffer{}
@@ -31,7 +31,7 @@ func followed(t *testing.T, f *fakeYARN, hadoop map[string]string, selection Sel
 	return lines, out.String(), err
 }
 
-// grow appends text to a log, and elements to f.reports, the answers about the application.
+// grow appends text to a log, and life to f.reports, the answers about the application.
 func (f *fakeYARN) grow(file, text string, life ...map[string]any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,7 +64,8 @@ func TestFollowLogsOfOneContainerFromItsLastLine(t *testing.T) {
 	require.Equal(t, []string{"container_2_02 1 stderr 2: three"}, lines)
 }
 
-// TestFollowLogsRetriesANodeThatDoesNotAnswer follows logs of a node whose answers break off.
+// TestFollowLogsRetriesANodeThatDoesNotAnswer follows the logs of a node whose connections break
+// during answers.
 func TestFollowLogsRetriesANodeThatDoesNotAnswer(t *testing.T) {
 	f := withLogs(t)
 	f.reports = []map[string]any{running()}

@@ -1,11 +1,10 @@
-// Package logs reads the log files of an application's containers: once with
-// [Reader.Logs], or line by line while the application runs with
-// [Reader.FollowLogs].
+// Package logs reads the log files of an application's containers. [Reader.Logs] reads them once.
+// [Reader.FollowLogs] reads them line by line while the application runs.
 //
-// A container's files are on its node until log aggregation moves them to HDFS; a
-// [Reader] reads both, and the ApplicationMaster's container list
-// (launch.ContainersFile), which names executors that the ResourceManager has
-// forgotten. To read another log format of NodeManagers, change
+// A container's log files are on its node until log aggregation moves them to HDFS. A [Reader]
+// reads both places. It also reads the ApplicationMaster's container list (launch.ContainersFile),
+// which contains executors that the ResourceManager does not know any more. To support another log
+// format of NodeManagers, change
 //
 //   - internal/hadoop/aggregatedlog for files that log aggregation writes to HDFS,
 //   - yarnrest/logs.go for the answers of a NodeManager's web server.
@@ -32,40 +31,41 @@ type Reader struct {
 	hadoop *conf.Config
 	user   string
 	apps   client.Applications
-	rest   *yarnrest.Client // asks NodeManagers
+	rest   *yarnrest.Client // sends requests to NodeManagers
 	log    *slog.Logger
 
 	openFiles func() *storage.Files
 }
 
-// NewReader returns a reader of the cluster's logs, usable until the cluster is closed.
+// NewReader returns a reader of the cluster's logs. It can be used until the cluster is closed.
 func NewReader(cluster *client.Cluster) *Reader {
 	return &Reader{hadoop: cluster.Hadoop(), user: cluster.User(), apps: cluster.Applications(), rest: cluster.REST(), log: cluster.Logger(), openFiles: cluster.OpenFileSystems}
 }
 
-// Selection says which logs to read.
+// Selection selects the logs to read.
 type Selection struct {
-	Container string // id of the only container to read; "" for all
-	Tail      int    // maximum number of lines, the last ones of each file; 0 for all
+	Container string // id of the container to read; "" for all containers
+	Tail      int    // maximum number of lines of each file, counted from its end; 0 for all lines
 }
 
 // File describes a log file of a container.
 type File struct {
 	Container string `json:"container"`
-	Executor  string `json:"executor"` // the executor's number; Driver or Launcher for the ApplicationMaster; "" if unknown
+	Executor  string `json:"executor"` // number of the executor; Driver or Launcher for the ApplicationMaster; "" if unknown
 	Attempt   int    `json:"attempt"`  // number of the application attempt
 	Host      string `json:"host"`     // host:port of the NodeManager's web server
 	Name      string `json:"file"`
-	Size      int64  `json:"size"` // bytes, of the whole file
-	// Offset is the position of the content in the file, in bytes: above 0 if the part
-	// before was read from the node and passed on, and the rest comes from HDFS.
+	Size      int64  `json:"size"` // size of the whole file in bytes
+	// Offset is the position in the file, in bytes, at which the content begins. It is above 0 if
+	// an earlier call of write has received the part before, which was read on the node; the rest
+	// was then read from HDFS.
 	Offset int64 `json:"offset,omitempty"`
 }
 
-// Line is a line of a container's log file.
+// Line is a line of a log file of a container.
 type Line struct {
 	Container string `json:"container"`
-	Executor  string `json:"executor"` // as in File
+	Executor  string `json:"executor"` // see File.Executor
 	Attempt   int    `json:"attempt"`
 	File      string `json:"file"`
 	Text      string `json:"line"` // without the line end
@@ -74,30 +74,32 @@ type Line struct {
 // Values of File.Executor for the ApplicationMaster.
 const (
 	Driver = "driver"
-	// Launcher is an ApplicationMaster in client mode, which has no driver.
+	// Launcher is the ApplicationMaster in client mode. It only launches executors and runs no
+	// driver.
 	Launcher = "launcher"
 )
 
 // Source is the log directory of one container.
 type Source interface {
-	// List lists the files that exist now.
+	// List returns the files that exist now.
 	List(ctx context.Context) ([]FileInfo, error)
-	// Open reads a file of the listed size from byte offset "from" on. It fails with
-	// ErrShorter if the file is shorter than from.
+	// Open returns the content of the file without its first bytes. The parameter from is the
+	// number of these bytes. size is the size in the result of List. Open fails with [ErrShorter]
+	// if the file now has fewer bytes than from. The caller closes the result.
 	Open(ctx context.Context, name string, size, from int64) (io.ReadCloser, error)
 }
 
-// FileInfo is a file of a Source.
+// FileInfo describes a file of a [Source].
 type FileInfo struct {
 	Name     string
-	Size     int64     // bytes
-	Modified time.Time // precise to the second; zero if unknown
+	Size     int64     // in bytes
+	Modified time.Time // modification time, to the second; zero if unknown
 }
 
-// ErrShorter is the error for a file that ends before the requested offset.
+// ErrShorter is the error for a file that is shorter than the requested offset.
 var ErrShorter = errors.New("the file is shorter than it was")
 
-// rank orders a container's files: stdout, stderr, others.
+// rank returns the rank of a file in the order of a container's files: stdout, stderr, others.
 func rank(name string) int {
 	if i := slices.Index([]string{"stdout", "stderr"}, name); i >= 0 {
 		return i

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// containerOnNode is a Source of a container's logs on its node.
+// containerOnNode is a [Source] of the logs of a container on its node.
 type containerOnNode struct {
 	manager   *yarnrest.NodeManager
 	container string
@@ -32,11 +32,11 @@ func (n containerOnNode) List(ctx context.Context) ([]FileInfo, error) {
 	return files, nil
 }
 
-// A NodeManager returns the last n bytes of a file, counted from the file's end at that
-// time. So Open requests the number of bytes from the offset to the listed size. If the file
-// has grown since, the answer begins after the offset, and Open tries again. It then
-// requests the bytes from the offset to the new size, and initialTailSlack more; then four
-// times as many more, and so on. The last of maxTries requests is for the whole file.
+// A NodeManager can only return the last n bytes of a file, counted from the file's current end. So
+// Open first requests the number of bytes from the offset to the listed size. If the file has grown
+// since, the answer begins after the offset, and Open retries. The first retry requests the bytes
+// from the offset to the new size plus initialTailSlack. Each further retry requests four times as
+// many additional bytes. The last of maxTries requests is for the whole file.
 const (
 	initialTailSlack = 64 << 10
 	maxTries         = 6
@@ -48,7 +48,7 @@ func (n containerOnNode) Open(ctx context.Context, name string, size, from int64
 	}
 	tail := size - from
 	if from == 0 {
-		tail = 0 // the whole file
+		tail = 0 // 0 requests the whole file
 	}
 	for try := range maxTries {
 		log, err := n.manager.OpenLog(ctx, n.container, name, tail)
@@ -66,7 +66,7 @@ func (n containerOnNode) Open(ctx context.Context, name string, size, from int64
 			continue
 		}
 		if _, err := io.CopyN(io.Discard, log, from-log.Offset); err != nil {
-			// The file is shorter than the part that was already read.
+			// The file is now shorter than the part that was already read.
 			return nil, errors.Join(ignoreEOF(err), log.Close(), ErrShorter)
 		}
 		return log, nil
@@ -74,10 +74,10 @@ func (n containerOnNode) Open(ctx context.Context, name string, size, from int64
 	return nil, fmt.Errorf("%s of %s grows faster than its node sends it", name, n.container)
 }
 
-// guessedLineBytes is the first estimate of a line's length, in bytes.
+// guessedLineBytes is the initial estimate of the length of a line in bytes.
 const guessedLineBytes = 200
 
-// openTail opens a log file at or before the start of its last lines. If lines is 0, it
+// openTail opens a log file at or before the beginning of its last lines. If lines is 0, openTail
 // opens the whole file.
 func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lines int) (*yarnrest.Log, error) {
 	for size := int64(lines) * guessedLineBytes; ; size *= 8 {
@@ -89,7 +89,7 @@ func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lin
 		if err = errors.Join(err, log.Close()); err != nil {
 			return nil, err
 		}
-		if newlines > lines { // one more, since the first line may be incomplete
+		if newlines > lines { // at least one more than lines, because the first line may be incomplete
 			return manager.OpenLog(ctx, file.Container, file.Name, size)
 		}
 	}
@@ -132,7 +132,7 @@ func (c *Reader) hasEnded(ctx context.Context, container containerInfo) (bool, e
 	var refusal *yarnrest.RemoteError
 	switch {
 	case errors.As(err, &refusal):
-		return true, nil // the node has forgotten the container
+		return true, nil // the node does not know the container any more
 	case err != nil:
 		return false, err
 	}

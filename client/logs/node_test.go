@@ -13,10 +13,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// listedSize is the log's size when the node listed it, before it grew.
+// listedSize is the size of the log when the node listed it. The log then grows.
 const listedSize = 168
 
-// growing returns a node whose log grows by some bytes before each answer.
+// growing returns a node with a log that grows by the given number of bytes before each answer.
 func growing(t *testing.T, by int) containerOnNode {
 	t.Helper()
 	var content strings.Builder

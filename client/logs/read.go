@@ -16,7 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// hiddenFiles are log files of the NodeManager, the container list, and heap profiles.
+// hiddenFiles are log files that are not printed: files of the NodeManager, the container list, and
+// heap profiles.
 var hiddenFiles = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.ContainersFile, launch.HeapProfile}
 
 // containerInfo is a container whose logs can be read.
@@ -29,11 +30,11 @@ func (c containerInfo) describe(name, host string, size int64) File {
 	return File{Container: c.id, Executor: c.executor, Attempt: c.attempt, Host: host, Name: name, Size: size}
 }
 
-// Logs passes every log file of an application's containers to write, in the order
-// of the containers' starts. write need not read all content. Logs reads aggregated
-// files from HDFS and all others from the nodes. Files that nodes are still
-// uploading come last. It warns of lost logs and nodes that do not answer, and fails
-// if there is no log at all.
+// Logs calls write with every log file of an application's containers, in the order in which the
+// containers started. write may ignore part of a file's content. Logs reads aggregated files from
+// HDFS and all other files from the nodes. Files that nodes are still uploading come last. Logs
+// prints warnings about missing logs and about nodes that do not answer. It fails if it finds no
+// log.
 func (c *Reader) Logs(ctx context.Context, id string, selection Selection, console *client.Console, write func(file File, content io.Reader) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
@@ -50,7 +51,7 @@ func (c *Reader) readLogs(ctx context.Context, r *logsCall) error {
 	return client.InterruptedError(ctx, errors.Join(err, r.archive.close()))
 }
 
-// logsCall is the state of one call of Logs.
+// logsCall is the state of one call of [Reader.Logs].
 type logsCall struct {
 	cluster     *Reader
 	id          string
@@ -60,25 +61,25 @@ type logsCall struct {
 	aggregation *aggregation
 
 	ended        bool     // the application has ended
-	archive      *archive // nil if HDFS was not searched yet
+	archive      *archive // logs in HDFS; nil before they are opened
 	containers   []*readContainer
 	listed       map[string]*readContainer
 	withoutList  []yarnrest.ApplicationAttempt // attempts whose container lists were not found
-	unreachable  map[string]error              // by node: why it did not answer; such a node is not asked again
-	waitedForEnd time.Duration                 // spent waiting for containers to end
-	fileCount    int                           // files passed to write
+	unreachable  map[string]error              // errors of nodes that did not answer, which are not asked again
+	waitedForEnd time.Duration                 // time spent waiting for containers to end
+	fileCount    int                           // number of files that were passed to write
 }
 
-// readContainer is a container whose logs are read.
+// readContainer is a container whose logs Logs reads.
 type readContainer struct {
 	containerInfo
-	written map[string]int64 // how many bytes of each file were passed to write
-	done    bool             // there is no more to read
-	// mayBeMoving is set if the logs were read on their node after the application's end,
-	// perhaps while being moved to HDFS.
+	written map[string]int64 // number of bytes of each file that were passed to write, by file name
+	done    bool             // all logs were passed to write
+	// mayBeMoving is set if the logs were read on their node after the application's end. The node
+	// may have been moving them to HDFS at that time.
 	mayBeMoving bool
-	pending     bool  // its node may still upload the logs
-	problem     error // why the logs could not be read on the node
+	pending     bool  // the node may still upload the logs
+	problem     error // error of reading the logs on the node
 }
 
 func (r *logsCall) read(ctx context.Context) error {
@@ -125,18 +126,19 @@ func (r *logsCall) selects(container *readContainer) bool {
 	return r.selection.Container == "" || r.selection.Container == container.id
 }
 
-// readContainer reads a container's logs that are in HDFS, and the others from its node.
+// readContainer reads the logs of a container: the files in HDFS, and then the other files on its
+// node.
 func (r *logsCall) readContainer(ctx context.Context, container *readContainer) error {
 	switch {
 	case r.ended && r.archive.has(container.id):
 		if r.cluster.aggregatesRolledFiles() && r.cluster.aggregates() {
-			return nil // readRest reads the logs: HDFS may lack the last part now
+			return nil // readRest reads the logs later, because HDFS may not contain the last part yet
 		}
 		return r.readArchived(container)
 	case container.node == "":
 		return nil
 	}
-	// Rolled files may be in HDFS while the others are on the node.
+	// With aggregation of rolled files, these are in HDFS while the current files are on the node.
 	if err := r.readArchived(container); err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func (r *logsCall) readContainer(ctx context.Context, container *readContainer) 
 		container.problem = err
 	case errors.As(err, &gone):
 		container.problem = err
-		// The container may have no files except rolled ones.
+		// The container may have no files except rolled files, which were read from HDFS.
 		container.done = !r.ended && len(container.written) > 0 && errors.Is(err, yarnrest.ErrNotFound)
 	case errors.As(err, &broken):
 		container.problem = err
@@ -206,10 +208,11 @@ func (r *logsCall) readNode(ctx context.Context, container *readContainer) error
 	return nil
 }
 
-// answerNotice is how long a node may be silent before a message about it is printed.
+// answerNotice is how long a node may not answer before a message is printed.
 const answerNotice = 3 * time.Second
 
-// noticeSilence prints a message if answered is not called within answerNotice.
+// noticeSilence prints a message if the returned function answered is not called within
+// answerNotice.
 func (r *logsCall) noticeSilence(node string) (answered func() bool) {
 	return time.AfterFunc(answerNotice, func() { r.console.Print("no answer yet from %s, waiting for it", node) }).Stop
 }
@@ -217,7 +220,7 @@ func (r *logsCall) noticeSilence(node string) (answered func() bool) {
 // endPollInterval is the time between two checks of whether a container has ended.
 const endPollInterval = 100 * time.Millisecond
 
-// awaitEnd waits for the end of a container whose application has ended.
+// awaitEnd waits until a container has ended. It is used after the end of the application.
 func (r *logsCall) awaitEnd(ctx context.Context, container *readContainer) error {
 	for r.waitedForEnd < EndTimeout {
 		answered := r.noticeSilence(container.node)
@@ -234,7 +237,8 @@ func (r *logsCall) awaitEnd(ctx context.Context, container *readContainer) error
 	return nil
 }
 
-// readArchived passes a container's logs in HDFS to write, except parts passed before.
+// readArchived calls r.write with the logs of a container in HDFS, except parts that r.write has
+// already received.
 func (r *logsCall) readArchived(container *readContainer) error {
 	for _, file := range r.archive.filesOf(container.id) {
 		from, known := container.written[file.name]
@@ -255,8 +259,8 @@ func (r *logsCall) readArchived(container *readContainer) error {
 	return nil
 }
 
-// writeFile passes a file to write; content starts at the offset from. Errors of
-// reading the content are returned as *readError.
+// writeFile calls r.write with a file. content is the file without its first bytes; the parameter
+// from is the number of these bytes. If reading content fails, writeFile returns a *readError.
 func (r *logsCall) writeFile(container *readContainer, file File, from int64, content io.Reader) (err error) {
 	source := &countedReader{r: content}
 	content = source
@@ -277,17 +281,17 @@ func (r *logsCall) writeFile(container *readContainer, file File, from int64, co
 	case err != nil:
 		return client.FailedError(err)
 	}
-	container.written[file.Name] = file.Size // even if write did not read it all
+	container.written[file.Name] = file.Size // the whole file counts as written even if write has ignored a part
 	return nil
 }
 
-// readError is an error of reading a log, not of the function write.
+// readError is an error of reading a log, as opposed to an error of the function write.
 type readError struct{ err error }
 
 func (b *readError) Error() string { return b.err.Error() }
 func (b *readError) Unwrap() error { return b.err }
 
-// countedReader counts the bytes read and stores a read error other than io.EOF.
+// countedReader counts the bytes that were read, and stores the first read error other than io.EOF.
 type countedReader struct {
 	r   io.Reader
 	n   int64
@@ -303,11 +307,12 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// conclude warns of containers whose logs could not be read, and fails if there were none.
+// conclude prints warnings about containers whose logs could not be read. It fails if no logs were
+// read.
 func (r *logsCall) conclude() error {
 	matched := false
 	var reasons, names []string
-	missed := map[string][]string{} // containers by the reason for missing logs
+	missed := map[string][]string{} // containers by the reason why their logs are missing
 	for _, container := range r.containers {
 		names = append(names, container.name())
 		if !r.selects(container) {
@@ -337,7 +342,7 @@ func (r *logsCall) conclude() error {
 	return nil
 }
 
-// name returns the container's id, with the executor's number if it is known.
+// name returns the container's id and, if it is known, the executor's number.
 func (c containerInfo) name() string {
 	if _, err := strconv.Atoi(c.executor); err == nil {
 		return c.id + " (executor " + c.executor + ")"
@@ -345,7 +350,7 @@ func (c containerInfo) name() string {
 	return c.id
 }
 
-// explain says why the logs of a container could not be read.
+// explain returns the reason why the logs of a container could not be read.
 func (r *logsCall) explain(container *readContainer) string {
 	var gone *yarnrest.RemoteError
 	switch hasAnswered := errors.As(container.problem, &gone); {
@@ -362,8 +367,8 @@ func (r *logsCall) explain(container *readContainer) string {
 	return container.problem.Error()
 }
 
-// readRest reads the logs that nodes have moved to HDFS since readContainer looked for them.
-// It waits for nodes that have not uploaded their logs yet.
+// readRest reads the logs that nodes have moved to HDFS since readContainer was called. It waits
+// until nodes have uploaded their remaining logs.
 func (r *logsCall) readRest(ctx context.Context) error {
 	isOpen := func(c *readContainer) bool { return r.selects(c) && !c.done }
 	isMoving := func(c *readContainer) bool { return r.selects(c) && c.mayBeMoving }
@@ -373,7 +378,7 @@ func (r *logsCall) readRest(ctx context.Context) error {
 	if !r.ended {
 		application, err := r.cluster.apps.Application(ctx, r.id)
 		if err != nil || !application.State.Ended() {
-			return nil // conclude warns of missing logs
+			return nil // conclude prints warnings about missing logs
 		}
 		r.ended = true
 	}
@@ -415,8 +420,8 @@ func (r *logsCall) readRest(ctx context.Context) error {
 	return nil
 }
 
-// pollArchive reads HDFS until visit returns no pending nodes or archiveLimit is
-// reached. If HDFS cannot be read, it warns and returns nil.
+// pollArchive calls visit for the logs in HDFS until visit returns no pending nodes or archiveLimit
+// is reached. If HDFS cannot be read, pollArchive prints a warning and returns nil.
 func (r *logsCall) pollArchive(ctx context.Context, nodes func() []string, visit func(mayUpload func(node string) bool) (pending []string, err error)) error {
 	var failure error
 	err := r.aggregation.poll(ctx, nodes, func(archived *archive, mayUpload func(node string) bool) (pending []string, err error) {

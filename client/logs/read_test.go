@@ -13,9 +13,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// withLogs returns a cluster with an application of two attempts. The node has forgotten the
-// first attempt. In the second attempt one executor has ended, and one is running that is
-// not in the container list.
+// withLogs returns a cluster with an application of two attempts. The node does not know the first
+// attempt any more. The second attempt has an executor that has ended, and a running executor that
+// is not in the container list.
 func withLogs(t *testing.T) *fakeYARN {
 	f := newFakeYARN(t)
 	f.reports = []map[string]any{running()}
@@ -31,7 +31,7 @@ func withLogs(t *testing.T) *fakeYARN {
 	return f
 }
 
-// read runs Logs and returns what it wrote, one string for each file.
+// read calls Logs and returns one string for each file that Logs has passed on.
 func read(t *testing.T, f *fakeYARN, selection Selection, hadoop map[string]string) (files []string, said string, err error) {
 	t.Helper()
 	out := &bytes.Buffer{}
@@ -95,7 +95,7 @@ func TestLogsFailIfThereAreNone(t *testing.T) {
 	require.ErrorContains(t, err, "no container yet")
 	require.Equal(t, client.ExitCluster, client.ExitCode(err))
 
-	// The node of the only container is down.
+	// The node of the only container does not answer.
 	f.attempts = `{"id":1,"appAttemptId":"appattempt_1","containerId":"container_1_01","nodeHttpAddress":"127.0.0.1:1"}`
 	_, said, err := read(t, f, Selection{}, nil)
 	require.ErrorContains(t, err, "no logs that could be read")

@@ -13,50 +13,51 @@ import (
 	"strings"
 )
 
-// tailedFile records how far Tail has read a growing log file.
+// tailedFile is the position of a Tail in a growing log file.
 type tailedFile struct {
 	name    string
-	base    string // name of the file that is being written, from which this one may be rolled
+	base    string // name of the current log file; a rolled file has this name with a suffix
 	offset  int64  // number of bytes read
-	last    []byte // the last bytes read, by which the file is recognized
-	partial []byte // an incomplete last line, not passed on yet
+	last    []byte // last bytes that were read, by which recognize finds a renamed file
+	partial []byte // incomplete last line, which was not passed on yet
 }
 
 const (
-	// signatureBytes is how many bytes are compared to recognize a file.
+	// signatureBytes is the number of bytes that are compared to recognize a file.
 	signatureBytes = 256
-	// maxLine bounds a line, in bytes; longer ones are passed on in pieces.
+	// maxLine is the maximum length in bytes of a line. Tail passes on longer lines in pieces.
 	maxLine = 1 << 20
 )
 
-// Tail reads one container's log files while they grow. A file may be rolled, that is,
-// renamed and replaced by a new file with the old name. Tail recognizes a renamed file by
-// the last bytes read from it, so that no lines are lost or repeated.
+// Tail reads the log files of one container while they grow. Programs may roll a log file: they
+// rename the file, and create a new file with the old name. Tail recognizes a renamed file by the
+// last bytes that it has read from the file, so that it neither skips nor repeats lines.
 type Tail struct {
 	files map[string]*tailedFile
 	line  func(file string, text []byte) error
 	skip  func(name string) bool
-	// LastLines is how many lines of each file the first Read passes on; 0 means all.
+	// LastLines is the number of last lines of each file that the first Read passes on; 0 means all
+	// lines.
 	LastLines int
 }
 
-// WriteError is an error of the function that receives the lines.
+// WriteError wraps an error of the function that receives the lines.
 type WriteError struct{ Err error }
 
 func (w *WriteError) Error() string { return w.Err.Error() }
 func (w *WriteError) Unwrap() error { return w.Err }
 
-// NewTail returns a Tail that calls line with each line, without the line end, of
-// files for which skip returns false.
+// NewTail returns a Tail that calls the function line with each line, without its line end. It
+// ignores files for which the function skip returns true.
 func NewTail(line func(file string, text []byte) error, skip func(name string) bool) *Tail {
 	return &Tail{files: map[string]*tailedFile{}, line: line, skip: skip}
 }
 
-// listAttempts is how often one Read lists the files at most. Read lists them again if files
-// were rolled after they were listed.
+// listAttempts is the maximum number of times that one Read lists the files. Read lists the files
+// again if programs have rolled files since the last listing.
 const listAttempts = 3
 
-// Read passes on the lines written since the last call.
+// Read passes on the lines that were written since the last call.
 func (t *Tail) Read(ctx context.Context, source Source) error {
 	for attempt := range listAttempts {
 		err := t.readOnce(ctx, source, attempt)
@@ -64,7 +65,7 @@ func (t *Tail) Read(ctx context.Context, source Source) error {
 			return err
 		}
 	}
-	return nil // the next Read recognizes the file
+	return nil // the next Read recognizes the renamed files
 }
 
 func (t *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
@@ -90,15 +91,15 @@ func (t *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
 // rolledSuffix matches the number that logging libraries append to the names of rolled files.
 var rolledSuffix = regexp.MustCompile(`\.\d+$`)
 
-// rolledFamily is a log file and the rolled files that have its older lines.
+// rolledFamily is a log file with the rolled files that contain its older lines.
 type rolledFamily struct {
-	base  string // the name of the current file
+	base  string // name of the log file that programs write
 	files []FileInfo
 }
 
-// groupRolled groups each current file with the files rolled from it, such as
-// "stderr.1" and "stderr", the oldest first. A file with another suffix, such as a date,
-// counts as rolled only if a file with the name before the suffix is listed too.
+// groupRolled groups the listed files into families, such as "stderr.1" and "stderr". The files of
+// each family are sorted, the oldest first. A file whose suffix is not a number, but for example a
+// date, is a rolled file only if a file with the name before the suffix is also listed.
 func groupRolled(listed []FileInfo) []rolledFamily {
 	byBase := map[string][]FileInfo{}
 	var bases []string
@@ -126,8 +127,8 @@ func groupRolled(listed []FileInfo) []rolledFamily {
 	return result
 }
 
-// rolledAge returns the number in a rolled file's name, higher for older files; -1 for the
-// current file, and 0 without a number.
+// rolledAge returns the number in the name of a rolled file. Older files have higher numbers. It
+// returns -1 for the current file, and 0 for a rolled file without a number.
 func rolledAge(name, base string) int {
 	if name == base {
 		return -1
@@ -139,7 +140,7 @@ func rolledAge(name, base string) int {
 	return number
 }
 
-// known returns the files of a family that were read before.
+// known returns the states of the files of a family that were read before.
 func (t *Tail) known(family rolledFamily) []*tailedFile {
 	var known []*tailedFile
 	for _, state := range t.files {
@@ -150,8 +151,8 @@ func (t *Tail) known(family rolledFamily) []*tailedFile {
 	return known
 }
 
-// looksMoved reports whether files of the family may have been renamed. This is so if a file
-// is shorter than the part of it that was read, or if there is a file with a new name.
+// looksMoved reports whether programs may have renamed files of the family. This is so if a file is
+// shorter than the part that was read, or if there is a file with a new name.
 func (t *Tail) looksMoved(family rolledFamily) bool {
 	fresh := false
 	for _, file := range family.files {
@@ -164,8 +165,8 @@ func (t *Tail) looksMoved(family rolledFamily) bool {
 	return fresh && len(t.known(family)) > 0
 }
 
-// readFiles reads the new part of each file. It fails with ErrShorter if a file was replaced
-// by another one.
+// readFiles reads the new part of each file. It fails with ErrShorter if another file has replaced
+// a file.
 func (t *Tail) readFiles(ctx context.Context, source Source, family rolledFamily) error {
 	for _, file := range family.files {
 		state := t.files[file.Name]
@@ -190,7 +191,7 @@ func (t *Tail) readFiles(ctx context.Context, source Source, family rolledFamily
 	return nil
 }
 
-// StartOfLines returns the offset at which the last lines of a listed file begin.
+// StartOfLines returns the byte offset at which the last lines of a listed file begin.
 func StartOfLines(ctx context.Context, source Source, file FileInfo, lines int) (int64, error) {
 	for size := int64(lines) * guessedLineBytes; ; size *= 8 {
 		from := max(0, file.Size-size)
@@ -206,7 +207,7 @@ func StartOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 		for missing := lines; start > 0 && missing > 0; missing-- {
 			start = bytes.LastIndexByte(text[:start-1], '\n') + 1
 			if start == 0 && from > 0 {
-				break // the first of the lines begins before this part
+				break // the first of the lines begins before the part that was read
 			}
 		}
 		if start > 0 || from == 0 {
@@ -215,8 +216,8 @@ func StartOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 	}
 }
 
-// isSame reports whether file is the one that state describes, perhaps renamed: whether the
-// bytes before state.offset are those in state.last.
+// isSame reports whether file is the file of state, perhaps after a rename. It compares the bytes
+// before state.offset with state.last.
 func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile) (bool, error) {
 	if file.Size < state.offset {
 		return false, nil
@@ -231,8 +232,8 @@ func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile
 	return true, content.Close()
 }
 
-// openAgain opens a file at state.offset, after the part that was read. It fails with
-// ErrShorter if the bytes before the offset are not those in state.last.
+// openAgain opens a file at state.offset, the end of the part that was read. It fails with
+// ErrShorter if the bytes before the offset differ from state.last.
 func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedFile) (io.ReadCloser, error) {
 	if file.Size < state.offset {
 		return nil, ErrShorter
@@ -252,14 +253,14 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 	return content, nil
 }
 
-// recognize finds out by content which files are known ones, renamed or copied. Files with
-// other content are new. If a known file is not found and final is false, recognize fails
-// with ErrShorter, so that the files are listed again. If final is true, it takes the known
-// file as ended.
+// recognize compares the listed files with the known files by content, because programs may have
+// renamed or copied files. Listed files with unknown content are new. If a known file is missing
+// and final is false, recognize fails with ErrShorter, so that the caller lists the files again. If
+// final is true, a missing file counts as ended.
 func (t *Tail) recognize(ctx context.Context, source Source, family rolledFamily, final bool) error {
 	matched := map[string]*tailedFile{}
 	known := t.known(family)
-	var unmatched []*tailedFile // not found yet
+	var unmatched []*tailedFile // known files that were not found yet
 	for _, state := range known {
 		i := slices.IndexFunc(family.files, func(file FileInfo) bool { return file.Name == state.name })
 		same := false
@@ -308,8 +309,8 @@ func (t *Tail) recognize(ctx context.Context, source Source, family rolledFamily
 	return nil
 }
 
-// findOrigin returns the state of the known file that a file was renamed or copied
-// from, or nil.
+// findOrigin returns the state of the known file that was renamed or copied to the given file. It
+// returns nil if there is none.
 func (t *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unmatched *[]*tailedFile, matched map[string]*tailedFile) (*tailedFile, error) {
 	for i, state := range *unmatched {
 		same, err := isSame(ctx, source, file, state)
@@ -333,7 +334,7 @@ func (t *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unm
 	return nil, nil
 }
 
-// readMore passes on the lines after the part that was read.
+// readMore passes on the lines after the part of the file that was read.
 func (t *Tail) readMore(ctx context.Context, source Source, file FileInfo, state *tailedFile) error {
 	content, err := openAgain(ctx, source, file, state)
 	if err != nil {
@@ -352,8 +353,8 @@ func (t *Tail) readMore(ctx context.Context, source Source, file FileInfo, state
 	return errors.Join(ignoreEOF(err), content.Close())
 }
 
-// addBytes adds piece, the next bytes of a file, to state, and passes on the lines that it
-// completes.
+// addBytes appends piece, the next bytes of a file, to state, and passes on the lines that are now
+// complete.
 func (t *Tail) addBytes(state *tailedFile, piece []byte) error {
 	state.offset += int64(len(piece))
 	state.last = append(state.last, piece...)
@@ -386,7 +387,7 @@ func (t *Tail) flush(state *tailedFile) error {
 	return nil
 }
 
-// end passes on the file's last line if that is incomplete, that is, has no line end.
+// end passes on the last line of a file if the line has no line end.
 func (t *Tail) end(state *tailedFile) error {
 	if len(state.partial) == 0 {
 		return nil
@@ -394,7 +395,7 @@ func (t *Tail) end(state *tailedFile) error {
 	return t.flush(state)
 }
 
-// Close passes on the last line of each file that ends without a line end.
+// Close passes on the last line of each file whose last line has no line end.
 func (t *Tail) Close() error {
 	var errs []error
 	for _, state := range t.files {
@@ -403,7 +404,7 @@ func (t *Tail) Close() error {
 	return errors.Join(errs...)
 }
 
-// LastLines returns a reader of the last lines of r.
+// LastLines returns a reader of the last lines of r. It reads r to the end.
 func LastLines(r io.Reader, lines int) (io.Reader, error) {
 	ring := make([][]byte, 0, lines)
 	next := 0

@@ -15,13 +15,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// memorySource is a Source in memory, with rolling files.
+// memorySource is a [Source] with files in memory, which can be rolled.
 type memorySource struct {
 	files     map[string][]byte
 	clock     time.Time
 	at        map[string]time.Time
-	afterList func() // called after files were listed
-	failure   error  // error of the next List
+	afterList func() // called after each listing of the files
+	failure   error  // error of the next call of List
 }
 
 func newMemorySource() *memorySource {
@@ -34,7 +34,7 @@ func (m *memorySource) write(name, text string) {
 	m.at[name] = m.clock
 }
 
-// roll renames name.1 to name.2, and so on, and name to name.1.
+// roll renames name.1 to name.2, and so on up to number most, and then name to name.1.
 func (m *memorySource) roll(name string, most int) {
 	for n := most; n > 0; n-- {
 		from := name
@@ -76,7 +76,7 @@ func (m *memorySource) Open(_ context.Context, name string, _, from int64) (io.R
 	return io.NopCloser(bytes.NewReader(content[from:])), nil
 }
 
-// newCollectingTail returns a Tail and the lines that it has passed on.
+// newCollectingTail returns a Tail, and the list of the lines that the Tail has passed on.
 func newCollectingTail() (tail *Tail, lines *[]string) {
 	lines = &[]string{}
 	return NewTail(func(_ string, text []byte) error {
@@ -192,7 +192,7 @@ func TestTailNeitherLosesNorRepeatsLinesOfRolledFiles(t *testing.T) {
 	})
 }
 
-// TestTailPassesOnAllLines writes, rolls and reads a file in random order.
+// TestTailPassesOnAllLines writes, rolls and reads a file in a random order.
 func TestTailPassesOnAllLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := newMemorySource()
@@ -201,7 +201,7 @@ func TestTailPassesOnAllLines(t *testing.T) {
 		part, written := "", 0
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
-			case 0, 1: // different whole lines
+			case 0, 1: // whole lines, each different
 				for range rapid.IntRange(1, 4).Draw(t, "lines") {
 					line := fmt.Sprintf("line %d", written)
 					written++
@@ -209,12 +209,12 @@ func TestTailPassesOnAllLines(t *testing.T) {
 					want = append(want, part+line)
 					part = ""
 				}
-			case 2: // the beginning of a line
+			case 2: // an incomplete line
 				text := fmt.Sprintf("[%d", written)
 				written++
 				source.write("out", text)
 				part += text
-			case 3: // programs begin a new file only between lines
+			case 3: // programs roll a file only after a whole line
 				if part == "" && len(source.files["out"]) > 0 {
 					source.roll("out", 50)
 				}
