@@ -14,22 +14,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// collect uploads the files that match the step's patterns to the results directory,
-// under names that no other task attempt uses. The task fails if they exceed the limits.
+// collect uploads the files that match the step's patterns to the results directory, under names
+// that no other task attempt uses. If the files exceed the limits, collect uploads none and marks
+// the task as failed.
 func (c *sharedInput) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, input Task) error {
 	if len(c.Step.Collect) == 0 {
 		return nil
 	}
 	root, err := os.OpenRoot(attempt.directory())
 	if errors.Is(err, fs.ErrNotExist) && outcome.Status != StatusSucceeded {
-		return nil // the missing directory is the reason why the task failed
+		return nil // the task failed because its working directory is missing
 	}
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	inPaths := input.inPaths()
-	sources := map[string]File{} // by name: a file that matches two patterns is uploaded once
+	sources := map[string]File{} // by name, so that a file that matches two patterns is uploaded once
 	var bytes int64
 	for i, collect := range c.Step.Collect {
 		names, err := matches(root, c.Step.Expand(collect.Pattern, inPaths, attempt.index, c.Tasks, -1), c.Limits.Files)
@@ -66,7 +67,7 @@ func (c *sharedInput) collect(t *bobbin.Task, outcome *Outcome, attempt invocati
 	return nil
 }
 
-// exceeded describes the exceeded limit, or returns "".
+// exceeded describes the limit that these numbers exceed; "" for none.
 func (l Limits) exceeded(files int, bytes int64) string {
 	switch {
 	case l.Files > 0 && files > l.Files:
@@ -77,11 +78,11 @@ func (l Limits) exceeded(files int, bytes int64) string {
 	return ""
 }
 
-// errLimit stops the search for matches when the limit is exceeded.
+// errLimit stops the search for matching files when there are more than the limit.
 var errLimit = errors.New("limit")
 
-// matches returns at most limit+1 regular files below root that match a pattern. It skips
-// symbolic links that lead out of root, such as those to localized files.
+// matches returns at most limit+1 regular files below root that match a pattern. It skips symbolic
+// links whose targets are outside root, such as links to localized files.
 func matches(root *os.Root, pattern string, limit int) ([]string, error) {
 	var names []string
 	err := doublestar.GlobWalk(root.FS(), pattern, func(name string, entry fs.DirEntry) error {
@@ -105,8 +106,8 @@ func matches(root *os.Root, pattern string, limit int) ([]string, error) {
 	return names, err
 }
 
-// upload copies one file. It fails if the size has changed: a process that the
-// command has left behind must still be writing.
+// upload copies one file to target. It fails if the file no longer has the given size, because a
+// process that the command left running may still be writing the file.
 func upload(ctx context.Context, files *storage.Files, root *os.Root, name, target string, size int64) error {
 	source, err := root.Open(name)
 	if err != nil {

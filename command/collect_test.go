@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// tree returns the files below a directory, by path.
+// tree returns the contents of the files below a directory, by path.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -1,7 +1,7 @@
-// Package command runs commands as the tasks of an application, for yarn-submit run. A
-// [Plan] lists the steps: each has a command, its tasks, and the steps that must pass before
-// it can start. The driver runs the plan ([Main]) and writes task outcomes and collected
-// files to a results directory, which the submitter reads ([ReadResults],
+// Package command runs commands as the tasks of an application, for yarn-submit run. A [Plan] lists
+// the steps. Each step has a command, its tasks, and the names of the steps that must pass before
+// the step can start. The driver runs the plan ([Main]), and writes task outcomes and collected
+// files to a results directory. The submitter reads that directory ([ReadResults],
 // [Results.Collect]).
 package command
 
@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// Main runs this process in its role and exits. load returns the plan; only the driver calls
-// it.
+// Main runs this process in its role and exits with the role's exit status. load returns the plan.
+// Main calls load only in the driver.
 func Main(load func() (*Plan, error)) {
 	bobbin.Main(func(ctx context.Context) error {
 		plan, err := load()

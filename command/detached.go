@@ -16,23 +16,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// DetachedPlan is in the plan if the submitter does not follow the application. The
-// driver then saves, in the results directory, what yarn-submit wait needs of the
-// plan.
+// DetachedPlan is the part of a plan for a submitter that does not wait for the application to end.
+// If Plan.Detached is set, the driver saves the plan in the results directory, for yarn-submit
+// wait.
 type DetachedPlan struct {
-	// Directory is the submitter's working directory, which [Plan.MoveTo] replaces.
+	// Directory is the submitter's working directory. [Plan.MoveTo] replaces it in target paths.
 	Directory string `json:"directory"`
-	// Summary is the path of the JUnit file to write; "" for none.
+	// Summary is the path of the JUnit file that yarn-submit wait writes; "" for none.
 	Summary string `json:"summary,omitempty"`
 }
 
-// savedPlan is the name of the file with the saved part of the plan.
+// savedPlan is the name of the file with the saved plan.
 const savedPlan = "plan.json"
 
-// ErrNoSavedPlan is returned if no plan was saved, or the results were collected already.
+// ErrNoSavedPlan is the error of ReadSavedPlan if the driver saved no plan, or if the results were
+// collected and removed.
 var ErrNoSavedPlan = errors.New("no results are kept")
 
-// outline returns the plan without commands and environments, which may contain secrets.
+// outline returns the plan without commands and environment variables, which may contain secrets.
 func (p *Plan) outline() *Plan {
 	outline := &Plan{Name: p.Name, Detached: p.Detached}
 	for _, step := range p.Steps {
@@ -57,8 +58,9 @@ func (p *Plan) save(ctx context.Context, files *storage.Files, directory string)
 	return writer.Close()
 }
 
-// ReadSavedPlan reads the part of the plan that [ReadResults] and [Results.Collect]
-// need from an application's results directory. It may fail with ErrNoSavedPlan.
+// ReadSavedPlan reads the plan that the driver has saved in an application's results directory. The
+// plan contains what [ReadResults] and [Results.Collect] need. ReadSavedPlan returns
+// [ErrNoSavedPlan] if there is no plan.
 func ReadSavedPlan(ctx context.Context, files *storage.Files, directory string) (*Plan, error) {
 	file, err := files.Open(ctx, directory+"/"+savedPlan)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +80,8 @@ func ReadSavedPlan(ctx context.Context, files *storage.Files, directory string) 
 	return plan, nil
 }
 
-// MoveTo replaces the submitter's working directory in all target paths by directory.
+// MoveTo replaces the submitter's working directory, in all target paths below it, by another
+// directory.
 func (p *Plan) MoveTo(directory string) {
 	move := func(path string) string {
 		below, err := filepath.Rel(p.Detached.Directory, path)
@@ -95,8 +98,8 @@ func (p *Plan) MoveTo(directory string) {
 	p.Detached = &DetachedPlan{Directory: directory, Summary: move(p.Detached.Summary)}
 }
 
-// ReplaceTarget replaces a pattern's target directory in all steps. It fails if no step
-// has the pattern.
+// ReplaceTarget sets the target directory of a pattern in all steps that have the pattern. It fails
+// if no step has it.
 func (p *Plan) ReplaceTarget(to CollectRule) error {
 	var patterns []string
 	found := false

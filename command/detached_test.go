@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// detachedPlan returns the plan of a detached submission in /jobs.
+// detachedPlan returns a plan that was submitted with --detach in the directory /jobs.
 func detachedPlan() *Plan {
 	return &Plan{
 		Name: "job", Results: "file:///nowhere", Detached: &DetachedPlan{Directory: "/jobs", Summary: "/jobs/out/junit.xml"},

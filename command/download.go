@@ -13,24 +13,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// maxDownloads bounds concurrent downloads.
+// maxDownloads is the maximum number of concurrent downloads.
 const maxDownloads = 4
 
-// Collected counts the files that were downloaded, and their bytes.
+// Collected is the number of downloaded files, and their total size in bytes.
 type Collected struct {
 	Files int
 	Bytes int64
 }
 
-// download is a collected file and the local directory to download it to.
+// download is a collected file and its local target directory.
 type download struct {
 	file      File
 	directory string
 }
 
-// Collect downloads the collected files of all tasks to the directories that the
-// plan names. It replaces existing files; a file appears only when it is complete.
-// If two files would have the same path, Collect fails and downloads none.
+// Collect downloads the collected files of all tasks to the target directories in the plan. It
+// replaces existing files. Each file gets its name only when it is complete. If two files have the
+// same target path, Collect fails and downloads no files.
 func (r *Results) Collect(ctx context.Context, files *storage.Files) (Collected, error) {
 	var copied Collected
 	downloads, err := r.downloads()
@@ -50,7 +50,7 @@ func (r *Results) Collect(ctx context.Context, files *storage.Files) (Collected,
 // downloads lists the files to download.
 func (r *Results) downloads() ([]download, error) {
 	var downloads []download
-	owners := map[string]string{} // source of each local path
+	owners := map[string]string{} // source of the file for each local path
 	for i := range r.Steps {
 		step := &r.plan.Steps[i]
 		for _, outcome := range r.Steps[i].Tasks {
@@ -76,7 +76,8 @@ func (r *Results) downloads() ([]download, error) {
 	return downloads, nil
 }
 
-// fetch downloads one file, never outside of directory, even if links lead out.
+// fetch downloads one file into a local directory. It never writes outside this directory, even if
+// the directory contains symbolic links to other places.
 func fetch(ctx context.Context, files *storage.Files, source, directory string, file File) (err error) {
 	defer func() {
 		if err != nil {

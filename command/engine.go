@@ -18,34 +18,34 @@ import (
 	"github.com/bobbin-yarn/bobbin/role"
 )
 
-// engine runs the steps of a plan. Each running step has a goroutine, which sends the step's
-// end to the channel ended. Only the goroutine of run changes the states of steps.
+// engine runs the steps of a plan. Each running step has its own goroutine, which sends a stepEnd
+// to the channel ended. Only the goroutine of run changes the states of steps.
 type engine struct {
 	plan    *Plan
 	session *bobbin.Session
-	results *recorder // nil if no results are to be written
+	results *recorder // nil if no results must be written
 	events  *events.Recorder
-	output  io.Writer // receives the end of each command's output
+	output  io.Writer // receives the end of the output of each command
 	logger  *slog.Logger
 	ended   chan stepEnd
 }
 
 type stepEnd struct {
 	step int
-	err  error // nil if all its tasks succeeded
+	err  error // nil if the step succeeded
 }
 
-// stepState is the progress of a step.
+// stepState is the state of a step.
 type stepState int
 
 const (
 	stepWaiting stepState = iota
 	stepRunning
-	stepPassed  // succeeded, or failed and AllowFailure is set
-	stepBlocked // failed, or needs a blocked step
+	stepPassed  // succeeded, or failed and has AllowFailure
+	stepBlocked // failed, or not started because a step that it needs is blocked
 )
 
-// drive runs the plan. Its error lists the failed steps in the order of failure.
+// drive runs the plan. Its error lists the failed steps in the order in which they failed.
 func (p *Plan) drive(ctx context.Context) (err error) {
 	if err := p.check(); err != nil {
 		return err
@@ -79,13 +79,13 @@ func (p *Plan) drive(ctx context.Context) (err error) {
 	return e.run(ctx)
 }
 
-// run starts each step when all steps that it needs have passed, until no step is
-// running and none can start.
+// run starts each step as soon as all steps that it needs have passed. It returns when no step is
+// running and no step can start.
 func (e *engine) run(ctx context.Context) error {
 	steps := e.plan.Steps
 	states := make([]stepState, len(steps))
 	failures := map[int]error{}
-	order := []int{} // numbers of the failed steps, in the order of failure
+	order := []int{} // indexes of the failed steps, in the order in which they failed
 	var group sync.WaitGroup
 	defer group.Wait()
 	e.recordPlan()
@@ -96,7 +96,7 @@ func (e *engine) run(ctx context.Context) error {
 			}
 			switch need, state := e.needs(i, states); {
 			case ctx.Err() != nil:
-				states[i] = stepBlocked // the steps that were running report why
+				states[i] = stepBlocked // only steps that were running report the cause of ctx
 			case state == stepPassed:
 				states[i] = stepRunning
 				active++
@@ -159,9 +159,9 @@ func (e *engine) recordEnd(step Step, state, err string) {
 	e.events.Record(&events.StepEnded{Time: events.At(time.Now()), Step: step.Name, State: state, Error: err})
 }
 
-// needs returns stepPassed if a step may start, because all steps that it needs have passed.
-// It returns stepBlocked if a needed step is blocked, and that step's name in because. It
-// returns stepWaiting if a needed step has not ended yet.
+// needs returns stepPassed if all steps that the step needs have passed, so that the step may
+// start. If a needed step is blocked, needs returns stepBlocked and the name of the needed step. If
+// a needed step has not ended, needs returns stepWaiting.
 func (e *engine) needs(step int, states []stepState) (because string, state stepState) {
 	state = stepPassed
 	for _, need := range e.plan.Steps[step].Needs {
@@ -176,7 +176,7 @@ func (e *engine) needs(step int, states []stepState) (because string, state step
 	return "", state
 }
 
-// step runs one step to its end and returns why it failed.
+// step runs one step until it has ended, and returns its error.
 func (e *engine) step(ctx context.Context, number int) error {
 	step := e.plan.Steps[number]
 	if step.Timeout > 0 {
@@ -196,9 +196,10 @@ func (e *engine) step(ctx context.Context, number int) error {
 	}
 	options := []bobbin.Option{
 		bobbin.Name(cmp.Or(step.Name, step.Command[0])), bobbin.Shared(shared),
-		// The scheduler counts failed commands and lost executors of a task together. But only
-		// lost executors may fail the job, because a command that fails in its last attempt
-		// yields an outcome and no error.
+		// The driver counts failed commands and lost executors of a task together. Retries of
+		// failed commands must not use up the attempts for lost executors. When a command fails in
+		// its last attempt, the task returns an outcome and no error, so only lost executors can
+		// fail the job.
 		bobbin.MaxFailures(step.Retries + max(1, e.plan.MaxFailures)),
 	}
 	if step.CPUs > 0 {
@@ -209,7 +210,7 @@ func (e *engine) step(ctx context.Context, number int) error {
 	var failures []*Outcome
 	for finished, err := range run.Stream(ctx, e.session, step.Tasks, options...) {
 		if err != nil {
-			// If the step was stopped, the reason for that explains more than one task's error.
+			// if the step was stopped, the cause explains more than the error of one task
 			err = firstError(stopped(ctx), failure(err))
 			e.results.end(number, err.Error())
 			return err
@@ -235,12 +236,12 @@ func (e *engine) step(ctx context.Context, number int) error {
 	return err
 }
 
-// maxKeptFailures bounds a step's failed tasks whose output the driver keeps, and which
-// the step's error names.
+// maxKeptFailures is the maximum number of failed tasks of a step that the step's error contains.
+// The driver stores the output of only as many failed tasks.
 const maxKeptFailures = 10
 
-// stepError returns the error of a step with failed tasks: the first task's error and
-// output, and a line for each other failed task, up to maxKeptFailures tasks in all.
+// stepError returns the error of a step with failed tasks: the error and output of the first task,
+// and one line for each further failed task. It contains at most maxKeptFailures tasks.
 func stepError(step Step, failures []*Outcome) error {
 	if len(failures) == 0 {
 		return nil
@@ -264,15 +265,15 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// printOutcome logs the end of a task, and prints the end of its output. If the plan's only
-// step has no name, the output is printed unchanged. Otherwise each line begins with step
-// and task.
+// printOutcome logs the end of a task, and prints the last part of its output. If the step has no
+// name, which is possible only for the only step of a plan, printOutcome prints the output
+// unchanged. Otherwise it prefixes each line with the step's name and the task's index.
 func (e *engine) printOutcome(step string, outcome *Outcome) {
 	e.logger.Info("task finished", "step", step, "task", outcome.Index, "status", outcome.Status, "try", outcome.Attempt,
 		"output", outcome.Output)
 	text := outcome.Tail
 	if step == "" && outcome.Status != StatusSucceeded {
-		return // the application's error contains it
+		return // the application's error contains the output
 	}
 	if step != "" {
 		mark := fmt.Sprintf("[%s %d] ", step, outcome.Index)

@@ -20,7 +20,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// drive runs a plan on this machine and reads its results.
+// drive runs a plan on a local master and reads its results.
 func drive(t *testing.T, plan *Plan) (*Results, error) {
 	t.Helper()
 	t.Setenv("LOG_DIRS", t.TempDir())
@@ -70,7 +70,7 @@ func TestStepsRunAfterThoseTheyNeed(t *testing.T) {
 }
 
 func TestIndependentStepsRunAtTheSameTime(t *testing.T) {
-	// Each step waits for the other's output.
+	// Each of the two steps waits for the other step's output, so they must run concurrently.
 	pipe := func(name string) string { return filepath.Join(t.TempDir(), name) }
 	one, other := pipe("one"), pipe("other")
 	wait := func(mine, its string) string {
@@ -281,7 +281,8 @@ func TestTheLatestAttemptCounts(t *testing.T) {
 		require.NoError(t, err)
 		return results
 	}
-	// The first attempt's clock is ahead by centuries.
+	// The file name contains a time in the far future, as if the clock of the first attempt's node
+	// were wrong.
 	require.NoError(t, os.MkdirAll(strings.TrimPrefix(directory, "file://")+"/report", 0o700))
 	ahead := fmt.Sprintf("%s/report/%020d-000000", strings.TrimPrefix(directory, "file://"), int64(9e18))
 	require.NoError(t, os.WriteFile(ahead, []byte(`{"step":0,"event":"task","outcome":{"index":0,"status":"failed"}}`+"\n"), 0o600))

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// tailBytes bounds the end of a command's output that is sent to the driver.
+	// tailBytes is how many bytes from the end of a command's output are sent to the driver.
 	tailBytes = 8 << 10
-	// killGrace is the time between SIGTERM and SIGKILL.
+	// killGrace is the time between SIGTERM and SIGKILL when a command is stopped.
 	killGrace = 3 * time.Second
 )
 
-// invocation is what a task attempt executes.
+// invocation is one execution of a command, by a task attempt.
 type invocation struct {
 	step           string
 	index, attempt int
 	args           []string
 	environment    []string
-	base, below    string        // below is the working directory; base is where it begins if it is relative
+	base, below    string        // below is the working directory; if below is a relative path, it is relative to base
 	timeout        time.Duration // 0 means no limit
 }
 
-// execute runs a command to its end, with stdout and stderr in one file, and returns how it
-// ended. A command that fails is no error of execute; but the end of ctx is, for example.
-// When ctx ends or the timeout has passed, the command's process group gets SIGTERM, and
-// SIGKILL after killGrace.
+// execute runs a command until it ends, and returns its outcome. The command's stdout and stderr go
+// to one file. A failed command is an outcome, not an error; the end of ctx is an error. When ctx
+// ends or the timeout has passed, execute sends SIGTERM to the command's process group, and SIGKILL
+// after killGrace.
 func execute(ctx context.Context, i invocation) (Outcome, error) {
 	output, err := i.createOutput()
 	if err != nil {
@@ -89,14 +89,14 @@ func (i invocation) start(ctx context.Context, output *os.File) error {
 	command.WaitDelay = killGrace
 	err = command.Run()
 	if command.Process != nil {
-		// Kill the rest of the command's process group.
+		// Kill the processes that the command left running in its process group.
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 	}
 	return err
 }
 
-// createOutput creates the output file, named after step, task and attempt, in the
-// container's log directory or, without a container, as a temporary file.
+// createOutput creates the output file. Its name contains step, task and attempt. In a container,
+// the file is in the container's log directory; otherwise it is a temporary file.
 func (i invocation) createOutput() (*os.File, error) {
 	name := fmt.Sprintf("%stask-%d-%d", stepPrefix(i.step), i.index, i.attempt)
 	if directory, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ","); directory != "" {
@@ -119,7 +119,7 @@ func tailOf(file *os.File) (string, error) {
 	return string(tail[:n]), err
 }
 
-// stepPrefix returns what the names of a step's output files and directories begin with.
+// stepPrefix returns the prefix of the names of a step's output files and directories.
 func stepPrefix(step string) string {
 	if step == "" {
 		return ""

@@ -63,7 +63,7 @@ func TestFailureHasStatusAndOutput(t *testing.T) {
 		args   []string
 		want   string
 		status int
-		exits  int // exit status of an application on this machine
+		exits  int // exit status of a program that runs the plan on a local master
 	}{
 		"status":    {[]string{"/bin/sh", "-c", "echo why; exit 7"}, "command: task 3 exited with status 7\nwhy", 7, 7},
 		"signal":    {[]string{"/bin/sh", "-c", "kill -9 $$"}, "command: task 3 exited with status 137 (killed)", 137, 1},
@@ -113,14 +113,13 @@ func TestACommandRunsInItsDirectory(t *testing.T) {
 	require.Contains(t, done.Message, "missing: no such file or directory")
 }
 
-// stubborn is a command that, like its child, ignores SIGTERM. It writes the child's
-// id into a file.
+// stubborn returns a command that starts a child process and writes the child's process id to the
+// file pid. The command and its child ignore SIGTERM.
 func stubborn(pid string) []string {
 	return []string{"/bin/sh", "-c", "trap '' TERM; sleep 600 & echo $! > " + pid + ".new; mv " + pid + ".new " + pid + "; wait"}
 }
 
-// waitTimeout is how long a test waits at most for an event that is immediate on an idle
-// machine.
+// waitTimeout limits how long a test waits for an event that takes no time on an idle machine.
 const waitTimeout = 2 * time.Minute
 
 func requireGone(t *testing.T, pid string) {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// JUnitSummary describes the whole application in a JUnit file.
+// JUnitSummary is information about the application for its JUnit file.
 type JUnitSummary struct {
-	ApplicationID string // "" if there is none
-	// Problem says in one line why the application did not succeed, or is "".
+	ApplicationID string // "" if the application was not submitted
+	// Problem is a one-line reason why the application did not succeed; "" if it succeeded.
 	Problem string
 	Now     time.Time
 }
 
-// The file is valid for the schemas of Ant's JUnitReport and of Jenkins' xUnit
-// plug-in: every problem is a <failure>, test cases contain no output, and each
-// suite has all of its child elements.
+// The types produce files that are valid for the schemas of Ant's JUnitReport and of Jenkins' xUnit
+// plug-in. So every problem is a <failure>, test cases contain no output, and each suite has all
+// possible child elements.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -36,7 +36,7 @@ type (
 		Failures   int             `xml:"failures,attr"`
 		Errors     int             `xml:"errors,attr"`
 		Skipped    int             `xml:"skipped,attr"`
-		Time       string          `xml:"time,attr"` // seconds
+		Time       string          `xml:"time,attr"` // in seconds
 		Properties []junitProperty `xml:"properties>property"`
 		Cases      []junitCase     `xml:"testcase"`
 		Out        string          `xml:"system-out"`
@@ -55,12 +55,13 @@ type (
 	}
 	junitProblem struct {
 		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr,omitempty"` // of failures only
+		Type    string `xml:"type,attr,omitempty"` // only for failures
 		Text    string `xml:",chardata"`
 	}
 )
 
-// WriteJUnit writes a test suite for each step, with a test case for each task.
+// WriteJUnit writes a JUnit file to w, with a test suite for each step and a test case for each
+// task.
 func (r *Results) WriteJUnit(w io.Writer, about JUnitSummary) error {
 	var suites junitSuites
 	nothingRan := true
@@ -112,7 +113,7 @@ func (r *Results) suite(number int, about JUnitSummary, nothingRan bool) junitSu
 			last = end
 		}
 		if suite.Hostname == "localhost" && outcome.Host != "" {
-			suite.Hostname = outcome.Host // the first one, if there are several
+			suite.Hostname = outcome.Host // host of the first task that has one, because a suite has only one host
 		}
 	}
 	suite.Time = secondsText(last.Sub(first))
@@ -124,8 +125,8 @@ func (r *Results) suite(number int, about JUnitSummary, nothingRan bool) junitSu
 	return suite
 }
 
-// problem describes why a task did not succeed. failure reports whether the JUnit file must
-// show the task as failed; if it is false, the file shows the task as skipped.
+// problem describes why a task did not succeed. failure reports whether the JUnit file shows the
+// task as failed; otherwise the file shows the task as skipped.
 func (r *Results) problem(number int, outcome *Outcome, about JUnitSummary, nothingRan bool) (failure bool, problem *junitProblem) {
 	step, results := &r.plan.Steps[number], &r.Steps[number]
 	problem = &junitProblem{Type: string(outcome.Status), Message: outcome.Message}
@@ -161,7 +162,7 @@ func (r *Results) problem(number int, outcome *Outcome, about JUnitSummary, noth
 	return failure, problem
 }
 
-// caseName identifies a task within its step: its index and its values.
+// caseName returns the name of a task within its step: the task's index and its values.
 func caseName(step *Step, index int) string {
 	if label := step.Tasks[index].Label(); label != "" {
 		return fmt.Sprintf("%d (%s)", index, label)
@@ -171,10 +172,10 @@ func caseName(step *Step, index int) string {
 
 func secondsText(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// ansi matches terminal escape sequences, such as those for colours.
+// ansi matches the escape sequences of terminals, such as those that set colours.
 var ansi = regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
 
-// withoutEscapes returns text without escape sequences and with \n as line end.
+// withoutEscapes returns text without escape sequences, and with \n as line end.
 func withoutEscapes(text string) string {
 	return strings.ReplaceAll(ansi.ReplaceAllString(text, ""), "\r\n", "\n")
 }

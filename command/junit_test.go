@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// junitRules are the common rules of the schemas of Ant's JUnitReport and of
-// Jenkins' xUnit plug-in: for each element its attributes with their patterns, the
-// required ones with a !, and its children in order.
+// junitRules are the rules that the schemas of Ant's JUnitReport and of Jenkins' xUnit plug-in have
+// in common. For each element, they list the attributes with the patterns of their values, and the
+// children in order. A ! marks required attributes and children.
 var junitRules = map[string]struct {
 	attributes map[string]string
 	children   []string
@@ -33,13 +33,13 @@ var junitRules = map[string]struct {
 	"system-out": {}, "system-err": {},
 }
 
-// requireJUnit checks that a file follows junitRules, and that its counts are those of its
-// test cases.
+// requireJUnit checks that a file follows junitRules, and that the counts in it agree with its test
+// cases.
 func requireJUnit(t *testing.T, content []byte) {
 	t.Helper()
 	type open struct {
 		name string
-		last int // position of the last child among those allowed
+		last int // index of the last child in the list of allowed children
 		seen map[string]int
 	}
 	decoder := xml.NewDecoder(bytes.NewReader(content))
@@ -106,7 +106,7 @@ func requireJUnit(t *testing.T, content []byte) {
 	}
 }
 
-// checkedJUnit returns WriteJUnit's checked output.
+// checkedJUnit returns the parsed output of WriteJUnit after requireJUnit has checked it.
 func checkedJUnit(t *testing.T, results *Results, about JUnitSummary) junitSuites {
 	t.Helper()
 	var content bytes.Buffer

@@ -14,73 +14,74 @@ import (
 	"github.com/bobbin-yarn/bobbin/streaming"
 )
 
-// Plan is a job of commands. A step may need other steps to pass first. All tasks of
-// a step run the same command. The creator ensures that step names are unique and
-// needs have no cycle.
+// Plan is a job that runs commands. A step may depend on other steps, which must pass first. All
+// tasks of a step run the same command. The creator of a Plan must ensure that step names are
+// unique and that the dependencies have no cycle.
 type Plan struct {
-	// Name is the job's name in messages and in the JUnit file.
+	// Name is the name of the job in messages and in the JUnit file.
 	Name string `json:"name,omitempty"`
-	// Timeout bounds the job, from the start of the driver; 0 means no limit.
+	// Timeout limits the run time of the job after the driver has started; 0 means no limit.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// Steps are in the order of the job file. A single step's name may be "".
+	// Steps are in the order of the job file. If there is only one step, its name may be "".
 	Steps []Step `json:"steps"`
-	// Results is the URI of a directory for task outcomes and collected files, in a
-	// subdirectory named by the application's id; "" for none.
+	// Results is the URI of the directory for results; "" for no results. The results of an
+	// application, which are task outcomes and collected files, are in a subdirectory with the
+	// application's id as name.
 	Results string `json:"results,omitempty"`
-	// Detached is nil if the submitter follows the application to its end.
+	// Detached is nil if the submitter waits for the application to end.
 	Detached *DetachedPlan `json:"detached,omitempty"`
-	// MaxFailures is task.maxFailures: how often a task may be lost with its executor
-	// before its step fails.
+	// MaxFailures is the value of task.maxFailures. It limits how often a task may be lost with its
+	// executor before its step fails.
 	MaxFailures int `json:"maxFailures"`
-	// Limits bound the files collected from each task.
+	// Limits are the limits for the collected files of each task.
 	Limits Limits `json:"limits"`
-	// Links says which symbolic links tasks' directories get.
+	// Links are the symbolic links that each task's working directory gets.
 	Links process.Links `json:"links,omitzero"`
 }
 
-// Limits bound the files collected from one task; 0 means no limit.
+// Limits are limits for the collected files of one task; 0 means no limit.
 type Limits struct {
-	Files int   `json:"files,omitempty"` // number of files
-	Bytes int64 `json:"bytes,omitempty"` // total size in bytes
+	Files int   `json:"files,omitempty"` // maximum number of files
+	Bytes int64 `json:"bytes,omitempty"` // maximum total size in bytes
 }
 
-// Step is one command and the tasks that run it, or a streaming job. A streaming job has
-// the outcome of a single task.
+// Step is one command and the tasks that run it, or a streaming job. A streaming job has the
+// outcome of a single task.
 type Step struct {
 	Name  string   `json:"name,omitempty"`
-	Needs []string `json:"needs,omitempty"` // names of the steps that must pass before this one starts
-	// Command is the program and its arguments. [Step.Expand] replaces placeholders in
-	// Command, Environment's values, WorkingDirectory and Collect by values of the
-	// task.
+	Needs []string `json:"needs,omitempty"` // names of the steps that must pass before this step starts
+	// Command is the program and its arguments. [Step.Expand] replaces placeholders in Command, in
+	// the values of Environment, in WorkingDirectory and in Collect by the values of each task.
 	Command []string `json:"command,omitempty"`
-	// Stream, if not nil, is the streaming job that the step runs instead of a command.
+	// Stream is the streaming job that the step runs instead of Command; nil for none.
 	Stream      *streaming.Job    `json:"stream,omitempty"`
 	Environment map[string]string `json:"environment,omitempty"`
-	// OwnDirectory gives each task attempt a new directory instead of the executor's.
+	// OwnDirectory gives each task attempt a new working directory. Otherwise tasks use the working
+	// directory of the executor.
 	OwnDirectory bool `json:"ownDirectory,omitempty"`
-	// WorkingDirectory is an absolute path, or relative to the task's directory.
+	// WorkingDirectory is an absolute path, or a path relative to the task's directory.
 	WorkingDirectory string `json:"workingDirectory,omitempty"`
-	// Retries is how often a failed command is retried. Losses of a task with its
-	// executor count for task.maxFailures instead.
+	// Retries is the maximum number of retries of a failed command. task.maxFailures, not Retries,
+	// limits retries after the loss of an executor.
 	Retries     int           `json:"retries,omitempty"`
 	TaskTimeout time.Duration `json:"taskTimeout,omitempty"` // maximum duration of one attempt; 0 means no limit
 	Timeout     time.Duration `json:"timeout,omitempty"`     // maximum duration of the step; 0 means no limit
-	// FailFast is set if the step stops when the last attempt of any task has failed. Otherwise
-	// all its tasks run.
+	// FailFast stops the step when the last attempt of any task has failed. Otherwise the step runs
+	// all its tasks.
 	FailFast bool `json:"failFast,omitempty"`
-	// AllowFailure is set if a failure of this step does not fail the application, and
-	// lets the steps that need it start.
+	// If AllowFailure is set and this step fails, the steps that depend on it start all the same,
+	// and the application does not fail.
 	AllowFailure bool          `json:"allowFailure,omitempty"`
 	CPUs         int           `json:"cpus,omitempty"` // cores for each task; 0 means task.cpus
 	Collect      []CollectRule `json:"collect,omitempty"`
 	Tasks        Tasks         `json:"tasks"`
 }
 
-// Tasks are the tasks of a step. In JSON they are only a number if they have no values,
-// because a plan may be passed on a command line and must be short.
+// Tasks are the tasks of a step. If no task has values, the JSON encoding is only the number of
+// tasks, because a plan may be an argument on a command line and must be short.
 type Tasks []Task
 
-// MarshalJSON encodes the tasks, or their number if no task has values.
+// MarshalJSON encodes the tasks, or only their number if no task has values.
 func (t Tasks) MarshalJSON() ([]byte, error) {
 	if slices.ContainsFunc(t, func(task Task) bool { return len(task.Values) > 0 }) {
 		return json.Marshal([]Task(t))
@@ -88,7 +89,7 @@ func (t Tasks) MarshalJSON() ([]byte, error) {
 	return json.Marshal(len(t))
 }
 
-// UnmarshalJSON decodes the result of MarshalJSON.
+// UnmarshalJSON decodes either encoding of MarshalJSON.
 func (t *Tasks) UnmarshalJSON(encoded []byte) error {
 	var count int
 	if err := json.Unmarshal(encoded, &count); err != nil {
@@ -101,31 +102,33 @@ func (t *Tasks) UnmarshalJSON(encoded []byte) error {
 	return nil
 }
 
-// CollectRule selects files in a task's working directory to copy to the submitter's machine.
+// CollectRule selects files in a task's working directory that are copied to the submitter's
+// machine.
 type CollectRule struct {
-	// Pattern matches paths in the working directory; ** matches any number of directories.
+	// Pattern is a glob pattern for paths in the working directory; ** matches any number of
+	// directories.
 	Pattern string `json:"pattern"`
-	// Directory is the target on the submitter's machine, perhaps with placeholders.
+	// Directory is the target directory on the submitter's machine. It may contain placeholders.
 	Directory string `json:"directory"`
 }
 
 // Task is one task of a step.
 type Task struct {
-	// Values distinguish the task from the step's others. In a list of items, the only
-	// value is named [Item].
+	// Values distinguish the task from other tasks of its step. If the step's tasks come from a
+	// list of items, each task has one value, and its name is [Item].
 	Values []Value `json:"values,omitempty"`
 }
 
-// Value is a named value of a task.
+// Value is a named value of a task. See [Step.Expand].
 type Value struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
-// Item is the name of a task's value if the step's tasks are a list of items.
+// Item is the name of the only value of a task that comes from a list of items.
 const Item = "item"
 
-// Label returns the task's values as text; "" if it has none.
+// Label returns the task's values as text; "" if the task has no values.
 func (t Task) Label() string {
 	texts := make([]string, len(t.Values))
 	for i, value := range t.Values {
@@ -134,8 +137,8 @@ func (t Task) Label() string {
 	return strings.Join(texts, ", ")
 }
 
-// Expand replaces placeholders in text: {index}, {tasks}, {step}, and those named after the
-// task's values. If attempt is not negative, it also replaces {attempt}.
+// Expand replaces the placeholders {index}, {tasks}, {step}, and those with the names of the task's
+// values, such as {item}. If attempt is not negative, Expand also replaces {attempt}.
 func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string {
 	if !strings.ContainsRune(text, '{') {
 		return text
@@ -151,13 +154,14 @@ func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string 
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// Target returns the directory on the submitter's machine for the files that a task collects.
+// Target returns the directory on the submitter's machine for the files that collect selects from
+// the task with this index.
 func (s *Step) Target(collect CollectRule, index int) string {
 	return s.Expand(collect.Directory, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)
 }
 
-// inPaths returns a copy of the task for use in paths: each value is changed so that it is
-// one path element.
+// inPaths returns a copy of the task for use in paths. It changes each value so that the value is a
+// single path element.
 func (t Task) inPaths() Task {
 	values := make([]Value, len(t.Values))
 	for i, value := range t.Values {
@@ -175,7 +179,8 @@ func (t Task) inPaths() Task {
 	return Task{Values: values}
 }
 
-// Variable returns the environment variable for the task value of this name.
+// Variable returns the name of the environment variable that contains one of a task's values. The
+// parameter is the name of the value.
 func Variable(value string) string {
 	if value == Item {
 		return "TASK_ITEM"
@@ -183,8 +188,8 @@ func Variable(value string) string {
 	return "MATRIX_" + strings.ToUpper(value)
 }
 
-// ReadPlan reads a plan that [Plan.Write] has written. If remove is true, it then removes
-// the file. A plan in a container need not be removed, because the NodeManager does that.
+// ReadPlan reads a plan that [Plan.Write] has written. If remove is true, ReadPlan also removes the
+// file. In a container, remove is not needed, because the NodeManager removes the file.
 func ReadPlan(path string, remove bool) (*Plan, error) {
 	encoded, err := os.ReadFile(path)
 	if err != nil {
@@ -207,8 +212,8 @@ func DecodePlan(encoded []byte) (*Plan, error) {
 	return plan, plan.check()
 }
 
-// Write writes the plan for [ReadPlan]. Only the owner can read it, since
-// environments may contain secrets.
+// Write writes the plan to a file for [ReadPlan]. Only the owner can read the file, because the
+// plan's environment variables may contain secrets.
 func (p *Plan) Write(path string) error {
 	encoded, err := json.Marshal(p)
 	if err != nil {
@@ -217,7 +222,8 @@ func (p *Plan) Write(path string) error {
 	return os.WriteFile(path, encoded, 0o600)
 }
 
-// check fails if the engine would wait forever for a step or fail with an unclear error.
+// check returns an error for a plan for which the engine would wait forever or fail with an unclear
+// error.
 func (p *Plan) check() error {
 	if len(p.Steps) == 0 {
 		return errors.New("command: nothing to run: no step")

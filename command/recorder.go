@@ -13,24 +13,26 @@ import (
 )
 
 const (
-	// reportDirectory contains the report files of the results directory, filesDirectory
-	// the collected files of tasks. The driver makes both when it starts. After a kill the
-	// submitter removes them while the driver and tasks may still run: files are created
-	// with storage.ExistingParent, so that nothing comes back.
+	// reportDirectory contains the report files of a results directory, and filesDirectory the
+	// collected files of tasks. The driver creates both directories when it starts. After the
+	// application was killed, the submitter removes them while the driver and tasks may still be
+	// running. Therefore files are created with storage.ExistingParent, which does not create a
+	// removed directory again.
 	reportDirectory = "report"
 	filesDirectory  = "files"
-	// partEnding ends the names of unfinished report files.
+	// partEnding is the suffix of the names of incomplete report files.
 	partEnding = ".part"
-	// Outcomes are written minFlushInterval after the start, so that a short job that is
-	// killed leaves some. The interval grows to maxFlushInterval, so that a long job does
-	// not leave thousands of files.
+	// minFlushInterval is the time until the first outcomes are written. It is short, so that a
+	// short job that is killed leaves outcomes. The interval then grows up to maxFlushInterval, so
+	// that a long job does not write thousands of files.
 	minFlushInterval = time.Second
 	maxFlushInterval = 15 * time.Second
-	// flushTimeout bounds writing a report file, lastFlushTimeout the last one.
+	// flushTimeout limits the time for writing a report file, and lastFlushTimeout the time for the
+	// last report file.
 	flushTimeout     = time.Minute
 	lastFlushTimeout = 20 * time.Second
-	// Outcome.Tail is recorded in full for the first maxFullTails failed tasks. For the other
-	// failed tasks, only its last shortTailBytes bytes are recorded.
+	// Outcome.Tail is recorded in full for the first maxFullTails failed tasks. For further failed
+	// tasks, only its last shortTailBytes bytes are recorded.
 	maxFullTails   = 1000
 	shortTailBytes = 512
 )
@@ -42,7 +44,8 @@ func ResultsDirectory(base, applicationID string) string { return base + "/" + a
 type record struct {
 	Step  int    `json:"step"`
 	Event string `json:"event"`
-	// Text says why a step was skipped or failed.
+	// Text is the step's error if the step failed, or the name of a needed step if the step was
+	// skipped.
 	Text    string   `json:"text,omitempty"`
 	Outcome *Outcome `json:"outcome,omitempty"`
 }
@@ -55,20 +58,21 @@ const (
 	taskEnded   = "task"
 )
 
-// recorder writes outcomes of steps and tasks to report files while the job runs. A
-// file gets its final name when it is complete, so that it is valid even if the
-// driver is killed. A nil recorder records nothing.
+// recorder writes the outcomes of steps and tasks to report files while the job runs. Each file
+// gets its final name when it is complete, so that readers find only valid files even if the driver
+// is killed. A nil recorder records nothing.
 type recorder struct {
 	files     *storage.Files
-	directory string // URI of the application's results
-	prefix    string // starts this driver's file names; sorts before the prefixes of later attempts
+	directory string // URI of the application's results directory
+	prefix    string // first part of this driver's file names; sorts after the prefixes of earlier application attempts
 
 	records chan record
 	stop    chan context.Context
 	done    chan error
 }
 
-// newRecorder makes the results directory and starts the goroutine that writes until close.
+// newRecorder creates the results directory and starts the goroutine that writes records. The
+// caller must call close.
 func newRecorder(ctx context.Context, files *storage.Files, directory string) (*recorder, error) {
 	for _, name := range []string{reportDirectory, filesDirectory} {
 		if err := files.MkdirAll(ctx, directory+"/"+name, 0o700); err != nil {
@@ -81,13 +85,13 @@ func newRecorder(ctx context.Context, files *storage.Files, directory string) (*
 	}
 	start := time.Now().UnixNano()
 	if before, err := strconv.ParseInt(latestPrefix(entries), 10, 64); err == nil {
-		start = max(start, before+1) // the clock of an earlier attempt's node may be ahead
+		start = max(start, before+1) // the clock of an earlier attempt's node may be ahead of this clock
 	}
 	r := &recorder{
 		files: files, directory: directory, prefix: fmt.Sprintf("%020d", start),
 		records: make(chan record, 64), stop: make(chan context.Context), done: make(chan error, 1),
 	}
-	// Pending records are written even after the driver's context has ended.
+	// Without cancel, so that pending records are written after the driver's context has ended.
 	go func() { r.done <- r.loop(context.WithoutCancel(ctx)) }()
 	return r, nil
 }
@@ -116,7 +120,7 @@ func (r *recorder) record(rec record) {
 }
 
 // close writes the pending records and stops the goroutine. It fails if records could not be
-// written. Nothing may be recorded after close.
+// written. The recorder must not be used after close.
 func (r *recorder) close(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -127,7 +131,7 @@ func (r *recorder) close(ctx context.Context) error {
 	return <-r.done
 }
 
-// loop receives records and writes them at increasing intervals.
+// loop receives records, and writes them at intervals that grow to maxFlushInterval.
 func (r *recorder) loop(ctx context.Context) error {
 	var pending bytes.Buffer
 	var problem error
@@ -154,7 +158,7 @@ func (r *recorder) loop(ctx context.Context) error {
 			written++
 			pending.Reset()
 		}
-		problem = err // the records stay pending and are written with the next ones
+		problem = err // after an error, the next flush writes the pending records again
 	}
 	for {
 		select {
@@ -176,7 +180,8 @@ func (r *recorder) loop(ctx context.Context) error {
 	}
 }
 
-// write creates one report file under a temporary name and renames it.
+// write writes content to the report file with this number. It uses a temporary name, and then
+// renames the file.
 func (r *recorder) write(ctx context.Context, number int, content []byte) error {
 	name := fmt.Sprintf("%s/%s/%s-%06d", r.directory, reportDirectory, r.prefix, number)
 	writer, err := r.files.Create(ctx, name+partEnding, storage.Overwrite(), storage.ExistingParent(), storage.Perm(0o600))

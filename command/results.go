@@ -13,26 +13,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Results are the outcomes of tasks that the driver has written so far.
+// Results are the task outcomes that the driver has written. They may be incomplete while the
+// driver runs.
 type Results struct {
 	plan *Plan
 	// directory is the URI of the application's results directory.
 	directory string
-	// Steps are in the plan's order.
+	// Steps are in the order of the plan's steps.
 	Steps []StepResults
 }
 
 // StepResults are the outcomes of one step.
 type StepResults struct {
 	Started, Ended bool
-	// SkippedBecause names the step for which this step was skipped, or is "".
+	// SkippedBecause is the name of the needed step because of which this step was skipped; "" if
+	// this step was not skipped.
 	SkippedBecause string
-	// Problem says why the step failed; "" if it succeeded or has not ended.
+	// Problem is the reason why the step failed; "" if the step succeeded or has not ended.
 	Problem string
-	Tasks   []Outcome // by task index
+	Tasks   []Outcome // by index of the task
 }
 
-// UnfinishedResults returns results in which all tasks of the plan are unfinished.
+// UnfinishedResults returns results in which all tasks of the plan have the status
+// StatusUnfinished.
 func UnfinishedResults(plan *Plan) *Results {
 	r := &Results{plan: plan, Steps: make([]StepResults, len(plan.Steps))}
 	for i, step := range plan.Steps {
@@ -44,8 +47,8 @@ func UnfinishedResults(plan *Plan) *Results {
 	return r
 }
 
-// ReadResults reads the outcomes that the latest attempt of an application has written. If
-// there are none, it returns [UnfinishedResults].
+// ReadResults reads the outcomes that the latest attempt of an application has written to its
+// results directory. If there are none, ReadResults returns [UnfinishedResults].
 func ReadResults(ctx context.Context, files *storage.Files, directory string, plan *Plan) (*Results, error) {
 	results := UnfinishedResults(plan)
 	results.directory = directory
@@ -68,7 +71,7 @@ func ReadResults(ctx context.Context, files *storage.Files, directory string, pl
 	return results, nil
 }
 
-// latestPrefix returns the file name prefix of the latest attempt, or "".
+// latestPrefix returns the prefix of the file names of the latest application attempt; "" for none.
 func latestPrefix(entries []storage.Info) string {
 	latest := ""
 	for _, entry := range entries {
@@ -117,7 +120,7 @@ func (s *StepResults) apply(rec record) {
 	}
 }
 
-// Counts returns the number of tasks with each status, such as "3 succeeded, 1 failed".
+// Counts returns the number of tasks with each status as text, such as "3 succeeded, 1 failed".
 func (s *StepResults) Counts() string {
 	counts := map[Status]int{}
 	for _, outcome := range s.Tasks {
@@ -132,13 +135,13 @@ func (s *StepResults) Counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// IsIncomplete reports whether the end of any started step was not recorded.
+// IsIncomplete reports whether the end of a started step is missing.
 func (r *Results) IsIncomplete() bool {
 	return slices.ContainsFunc(r.Steps, func(s StepResults) bool { return s.Started && !s.Ended })
 }
 
-// Unmatched returns the patterns that matched no file of any task, each with the
-// name of its step.
+// Unmatched returns the patterns that matched no file of any task, and for each pattern the name of
+// its step.
 func (r *Results) Unmatched() (steps, patterns []string) {
 	for i, step := range r.Steps {
 		misses := map[string]int{}

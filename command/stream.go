@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/streaming"
 )
 
-// stream runs the step with this number, which is a streaming job, and returns why it
-// failed. It records one outcome for the whole job.
+// stream runs the streaming job of the step with this number, and returns the step's error. It
+// records one outcome for the whole job.
 func (e *engine) stream(ctx context.Context, number int) error {
 	step := e.plan.Steps[number]
 	outcome := Outcome{Status: StatusSucceeded, Attempt: 1, Started: time.Now()}

@@ -9,8 +9,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ParseCollectRule parses PATTERN=DIRECTORY, the value of --collect. If DIRECTORY is not
-// absolute, it is relative to base.
+// ParseCollectRule parses PATTERN=DIRECTORY, a value of --collect. A relative DIRECTORY is relative
+// to base.
 func ParseCollectRule(text, base string) (CollectRule, error) {
 	separator := strings.LastIndexByte(text, '=')
 	if separator < 0 {
@@ -19,9 +19,9 @@ func ParseCollectRule(text, base string) (CollectRule, error) {
 	return NewCollectRule(text[:separator], text[separator+1:], base)
 }
 
-// NewCollectRule returns a CollectRule for pattern and directory. If directory is not
-// absolute, it is relative to base. NewCollectRule fails if the pattern is invalid, absolute
-// or leads out of the task's working directory.
+// NewCollectRule returns a CollectRule for pattern and directory. A relative directory is relative
+// to base. NewCollectRule fails if pattern is invalid or absolute, or contains paths outside the
+// task's working directory.
 func NewCollectRule(pattern, directory, base string) (CollectRule, error) {
 	switch {
 	case pattern == "":
@@ -41,8 +41,8 @@ func NewCollectRule(pattern, directory, base string) (CollectRule, error) {
 	return CollectRule{Pattern: path.Clean(pattern), Directory: directory}, nil
 }
 
-// SeparateTargetsByTask appends {step}/{index} to each target directory without a placeholder, so
-// that no two tasks share it.
+// SeparateTargetsByTask appends {step}/{index} to each target directory that contains no
+// placeholder, so that each task has its own target directories.
 func (s *Step) SeparateTargetsByTask() {
 	for i := range s.Collect {
 		collect := &s.Collect[i]
@@ -56,9 +56,9 @@ func (s *Step) SeparateTargetsByTask() {
 	}
 }
 
-// FindCollision looks for two tasks whose collected files could have the same path, and
-// names both in the error. step and collect are indexes of the second task's step
-// and pattern.
+// FindCollision returns an error if collected files of two tasks could have the same target path.
+// The error names both tasks. step and collect are the indexes of the second task's step and
+// pattern.
 func (p *Plan) FindCollision() (step, collect int, err error) {
 	type owner struct {
 		step, task int
@@ -72,7 +72,7 @@ func (p *Plan) FindCollision() (step, collect int, err error) {
 				here := owner{number, index, s.Expand(collect.Pattern, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)}
 				target := s.Target(collect, index)
 				key := target
-				if !hasMeta(here.pattern) { // the pattern is the name of one file
+				if !hasMeta(here.pattern) { // a pattern without wildcards is the name of one file
 					key = filepath.Join(target, here.pattern)
 				}
 				first, ok := taken[key]
@@ -90,10 +90,10 @@ func (p *Plan) FindCollision() (step, collect int, err error) {
 	return 0, 0, nil
 }
 
-// hasMeta reports whether a pattern may match more than one name.
+// hasMeta reports whether pattern contains wildcards, so that it may match several names.
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }
 
-// taskName identifies a task in messages.
+// taskName returns the name of a task for messages.
 func (p *Plan) taskName(step, index int) string {
 	text := "task " + caseName(&p.Steps[step], index)
 	if name := p.Steps[step].Name; name != "" {

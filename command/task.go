@@ -11,13 +11,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/process"
 )
 
-// sharedInput is the value that all tasks of a step share ([bobbin.Shared]).
+// sharedInput is the input that all tasks of a step share, see [bobbin.Shared].
 type sharedInput struct {
-	Step    Step // without its tasks
+	Step    Step // the step, without its tasks
 	Tasks   int
 	Links   process.Links
-	Results string // URI of this application's results; "" if none are wanted
-	Number  int    // index of the step
+	Results string // URI of the results directory of this application; "" for no results
+	Number  int    // index of the step in the plan
 	Limits  Limits
 }
 
@@ -29,8 +29,8 @@ var run = bobbin.Func("command", func(t *bobbin.Task, input Task) (Outcome, erro
 	return shared.run(t, input)
 })
 
-// run runs one attempt of a task. If the command fails and may be retried, run
-// returns an error for the scheduler. If the last attempt fails, run returns its
+// run runs one attempt of a task. If the command fails and retries are left, run returns an error,
+// so that the driver retries the task. If the command fails in the last attempt, run returns its
 // outcome and no error.
 func (c *sharedInput) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
 	attempt := c.invocation(input, t.Index(), t.Attempt())
@@ -66,7 +66,7 @@ func firstError(first, second error) error {
 	return second
 }
 
-// invocation returns what an attempt of a task executes.
+// invocation returns the invocation of the command by an attempt of a task.
 func (c *sharedInput) invocation(input Task, index, attempt int) invocation {
 	expand := func(text string) string { return c.Step.Expand(text, input, index, c.Tasks, attempt) }
 	inv := invocation{

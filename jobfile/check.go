@@ -18,10 +18,10 @@ var (
 	placeholder  = regexp.MustCompile(`(\$?)\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
-// builtinPlaceholders are the placeholders that every task has.
+// builtinPlaceholders are the placeholders that every task can use.
 var builtinPlaceholders = []string{"index", "tasks", "attempt", "step"}
 
-// checker finds problems of a decoded file, and expands the tasks.
+// checker checks a decoded job file for problems, and determines the tasks of each step.
 type checker struct {
 	*reporter
 	file      *File
@@ -37,7 +37,7 @@ func (c *checker) path(name string) string {
 	return filepath.Join(c.directory, name)
 }
 
-// check checks the whole file and returns the tasks of each step.
+// check checks the whole job file and returns the tasks of each step.
 func (c *checker) check() [][]command.Task {
 	c.checkShipped(c.file.Files, "files")
 	c.checkShipped(c.file.Archives, "archives")
@@ -117,7 +117,7 @@ func (c *checker) checkRetries(retries Number) {
 func (c *checker) checkCollects(collects CollectRules) {
 	for _, pair := range collects {
 		if pair.Name.Value == "" || pair.Value.At == (Position{}) {
-			continue // decoding has reported it
+			continue // the decoder has reported the problem already
 		}
 		if _, err := command.NewCollectRule(pair.Name.Value, pair.Value.Value, c.directory); err != nil {
 			c.report(pair.Name.At, "collect: %v", err)
@@ -151,7 +151,8 @@ func (c *checker) stepNames() []string {
 	return names
 }
 
-// checkCycles reports the first cycle that it finds in the steps' keys needs.
+// checkCycles reports the first dependency cycle that it finds in the "needs" keys of the
+// steps.
 func (c *checker) checkCycles() {
 	names := c.stepNames()
 	const (
@@ -192,7 +193,8 @@ func (c *checker) checkCycles() {
 
 // checkPlaceholders reports placeholders that are unknown but resemble a known one. It also
 // reports any known placeholder in a shell command, because the shell would interpret quotes
-// and $ in its value; the shell can read the value in an environment variable instead.
+// and $ in the placeholder's value. A shell command can read the value from an environment
+// variable instead.
 func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
 	known := slices.Clone(builtinPlaceholders)
 	if len(tasks) > 0 {
@@ -237,7 +239,7 @@ func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
 	}
 }
 
-// shellVariable returns the environment variable with a placeholder's value.
+// shellVariable returns the name of the environment variable that has a placeholder's value.
 func shellVariable(name string) string {
 	switch name {
 	case "index", "attempt", "step":

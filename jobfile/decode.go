@@ -21,7 +21,7 @@ type decodable interface {
 	schema() schema
 }
 
-// read decodes a node into target, which is a pointer.
+// read decodes a node into target, which must be a pointer.
 func (d *decoder) read(n *node, target reflect.Value) {
 	if own, ok := target.Interface().(decodable); ok {
 		own.decode(d, n)
@@ -33,7 +33,7 @@ func (d *decoder) read(n *node, target reflect.Value) {
 	case reflect.Slice:
 		d.readSlice(n, value)
 	default:
-		panic("jobfile: no way to read " + value.Type().String()) // a test decodes every type
+		panic("jobfile: no way to read " + value.Type().String()) // cannot happen: a test decodes every type
 	}
 }
 
@@ -57,7 +57,7 @@ func (d *decoder) readSlice(n *node, into reflect.Value) {
 type field struct {
 	name, doc string
 	required  bool
-	least     int // minimum of a Number
+	least     int // minimum of a field of type Number
 	index     int
 }
 
@@ -71,7 +71,7 @@ func fieldsOf(t reflect.Type) []field {
 			continue
 		}
 		name, options, _ := strings.Cut(name, ",")
-		least, _ := strconv.Atoi(tag.Get("min")) // 0 if there is none
+		least, _ := strconv.Atoi(tag.Get("min")) // 0 if the tag has no min
 		fields = append(fields, field{name: name, doc: tag.Get("doc"), required: options == "required", least: least, index: i})
 	}
 	return fields
@@ -112,8 +112,8 @@ func namesOf(t reflect.Type) []string {
 	return names
 }
 
-// unknown reports an unknown key, with the key of the same meaning (see synonyms) or
-// similar spelling, or the place where this key is allowed.
+// unknown reports an unknown key. The message suggests a key with the same meaning (see
+// synonyms) or a similar spelling, or names the place where the key is allowed.
 func (d *decoder) unknown(key *node, t reflect.Type) {
 	known := namesOf(t)
 	if meant, ok := synonyms[strings.ToLower(strings.ReplaceAll(key.text, "-", "_"))]; ok && slices.Contains(known, meant) {
@@ -156,7 +156,7 @@ var synonyms = map[string]string{
 	"master": "driver", "executor": "executors", "workers": "executors", "am": "driver", "file": "lines", "items": "lines",
 }
 
-// joinWithAnd joins names by commas and "and".
+// joinWithAnd joins names by commas, and the last two by "and".
 func joinWithAnd(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")

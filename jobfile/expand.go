@@ -14,7 +14,7 @@ import (
 
 const maxTasks = 100_000
 
-// maxLine bounds a line in the file tasks.lines, in bytes.
+// maxLine is the largest size of a line in the file that tasks.lines names, in bytes.
 const maxLine = 64 << 10
 
 // expand returns a step's tasks.
@@ -46,8 +46,9 @@ func (c *checker) items(items []Text) []command.Task {
 	return tasks
 }
 
-// combine returns the tasks of a file's lines, or one task for each combination of the
-// matrix's values.
+// combine returns a step's tasks. If the key "lines" names a file, each line of the file that
+// is not blank becomes a task. Otherwise each combination of the matrix's values that
+// "exclude" does not match, and each row of "include", becomes a task.
 func (c *checker) combine(tasks *Tasks) []command.Task {
 	written := tasks.Combinations
 	if written.Lines.Value != "" {
@@ -100,7 +101,7 @@ func (c *checker) checkNames(written *combinations) {
 			}
 		}
 		if written.Matrix == nil {
-			break // the other rows must have the same names
+			break // checking the first row suffices, because the others must have the same names
 		}
 	}
 	variables := map[string]string{}
@@ -119,7 +120,8 @@ func (c *checker) checkNames(written *combinations) {
 	}
 }
 
-// product returns all combinations of a matrix; the last axis varies fastest.
+// product returns all combinations of the values of a matrix. The values of the last axis vary
+// fastest.
 func (c *checker) product(matrix Matrix, at Position) ([]command.Task, bool) {
 	if matrix == nil {
 		return nil, true
@@ -149,7 +151,8 @@ func (c *checker) product(matrix Matrix, at Position) ([]command.Task, bool) {
 	return rows, true
 }
 
-// includedTask returns the task for a row of include, with values in the order of other tasks.
+// includedTask returns the task for a row of "include". The task's values are in the same
+// order as those of the other tasks.
 func (c *checker) includedTask(written *combinations, row Row) (command.Task, bool) {
 	if len(row) == 0 {
 		return command.Task{}, false
@@ -205,9 +208,9 @@ func describe(row Row) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// nearestValue returns the end of an error message about a row of exclude that matches
-// nothing. It names a similar name or value of the matrix, or says that the matrix has no
-// such name, or lists the values that the name has.
+// nearestValue returns the end of an error message about a row of "exclude" that matches no
+// combination. It suggests a similar name or value of the matrix, reports that the matrix does
+// not have the name, or lists the name's values.
 func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	var names []string
 	for _, axis := range matrix {

@@ -1,6 +1,6 @@
 package jobfile
 
-// File is a decoded job file. A missing key's field is zero.
+// File is a decoded job file. If a key is missing, its field has the zero value.
 type File struct {
 	Name        Text         `yaml:"name" doc:"The application's name. The default is the file's name."`
 	Queue       Text         `yaml:"queue" doc:"The queue to submit to."`
@@ -44,7 +44,7 @@ type Executors struct {
 
 // Step is a command and the tasks that run it, or a streaming job.
 type Step struct {
-	Name             Text         // its key in the mapping steps
+	Name             Text         // the step's key in the mapping "steps"
 	Command          Command      `yaml:"command" doc:"The program with its arguments, as a list, in which placeholders such as {index} are replaced by the task's values. Or a text for the shell, which has the values in its environment, such as $TASK_INDEX."`
 	Stream           Stream       `yaml:"stream" doc:"A streaming job instead of a command: lines of files through commands, sorted between them. Such a step has none of command, tasks, working_directory, retries, task_timeout, cpus, fail_fast and collect."`
 	Needs            []Text       `yaml:"needs" doc:"Steps that must have succeeded before this one starts."`
@@ -61,7 +61,8 @@ type Step struct {
 	Collect          CollectRules `yaml:"collect" doc:"Files to bring back: patterns below the working directory (** for any directories), each with a target directory, relative to the job file. STEP/INDEX is appended to it, unless it has placeholders such as {item}."`
 }
 
-// streamKeys are the keys of a step's streaming job. Flags of yarn-submit stream set the same.
+// streamKeys are the keys of a step's streaming job. They correspond to flags of yarn-submit
+// stream.
 type streamKeys struct {
 	Input      []Text   `yaml:"input,required" doc:"Files and directories with the lines to read: URIs or absolute paths."`
 	Output     Text     `yaml:"output,required" doc:"The directory for the result, which must not exist: a URI or an absolute path."`
@@ -78,8 +79,8 @@ type streamKeys struct {
 	Overwrite  Flag     `yaml:"overwrite" doc:"Replace the output if it exists."`
 }
 
-// combinations are a step's tasks if the key tasks is a mapping: combinations of values, or
-// the lines of a file.
+// combinations are the tasks of a step whose key "tasks" is a mapping: one task for each
+// combination of values, or for each line of a file.
 type combinations struct {
 	Matrix  Matrix `yaml:"matrix" doc:"Lists of values by name: one task for each combination of them."`
 	Exclude []Row  `yaml:"exclude" doc:"Combinations of the matrix to exclude; a name that is not given stands for all its values."`

@@ -9,18 +9,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// defaultShell executes commands that are one text, up to the first line that fails.
+// defaultShell executes a command that is written as one text. It stops at the first line that
+// fails.
 var defaultShell = []string{"sh", "-e", "-c"}
 
 // CommandLineOptions are command line options that change a job.
 type CommandLineOptions struct {
-	// Retries replaces every step's number of retries; nil keeps the file's.
+	// Retries replaces the number of retries of every step; nil leaves the numbers unchanged.
 	Retries *int
-	// Collect has patterns that every step collects besides the job file's.
+	// Collect has patterns that every step collects in addition to those in the job file.
 	Collect []command.CollectRule
 }
 
-// Plan returns the job's plan. It fails if collected files of two tasks could have
+// Plan returns a plan that runs the job. It fails if collected files of two tasks could have
 // the same path.
 func (j *Job) Plan(over CommandLineOptions) (*command.Plan, error) {
 	plan := &command.Plan{Name: j.Name(), Timeout: j.File.Timeout.Value}
@@ -38,13 +39,14 @@ func (j *Job) Plan(over CommandLineOptions) (*command.Plan, error) {
 	return nil, Problems{{File: j.Path, At: at, Text: "collect: " + err.Error()}}
 }
 
-// Name returns the job's name, by default the file's name without extension.
+// Name returns the job's name. The default is the file's name without its extension.
 func (j *Job) Name() string {
 	base := filepath.Base(j.Path)
 	return cmp.Or(j.File.Name.Value, strings.TrimSuffix(base, filepath.Ext(base)))
 }
 
-// collects returns the patterns that a step collects: the job's, then its own.
+// collects returns the patterns that a step collects: first those of the whole job, then those
+// of the step.
 func (j *Job) collects(step int) CollectRules {
 	return slices.Concat(j.File.Collect, j.File.Steps.List[step].Collect)
 }
@@ -73,15 +75,15 @@ func (j *Job) step(number int, over CommandLineOptions) command.Step {
 	for _, variable := range slices.Concat(j.File.Environment, written.Environment) {
 		value := variable.Value.Value
 		if variable.Inherited {
-			value, _ = j.lookup(variable.Name.Value) // check has reported it if it is not set
+			value, _ = j.lookup(variable.Name.Value) // checkEnvironment has reported variables that are not set
 		}
 		step.Environment[variable.Name.Value] = value
 	}
 	if step.Stream != nil {
-		return step // a streaming job leaves no files to collect
+		return step // nothing is collected from a streaming job
 	}
 	for _, pair := range j.collects(number) {
-		if collect, err := command.NewCollectRule(pair.Name.Value, pair.Value.Value, j.directory); err == nil { // check has reported errors
+		if collect, err := command.NewCollectRule(pair.Name.Value, pair.Value.Value, j.directory); err == nil { // checkCollects has reported invalid rules
 			step.Collect = append(step.Collect, collect)
 		}
 	}
@@ -90,8 +92,8 @@ func (j *Job) step(number int, over CommandLineOptions) command.Step {
 	return step
 }
 
-// command returns the program and arguments of written; nil if the job file does not have
-// the command. own is the step's shell. A local script becomes ./script.sh, as it is
+// command returns the program and arguments of a command, or nil if the job file does not have
+// the command. own is the step's shell. A local script becomes ./script.sh, because it is
 // localized into the task's working directory.
 func (j *Job) command(written *Command, own Shell) []string {
 	if !written.Shell {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Position is a position in a job file, from 1; zero means no position.
+// Position is a position in a job file. Lines and columns are counted from 1. The zero value
+// means that the position is unknown.
 type Position struct{ Line, Column int }
 
 // Problem is one problem of a job file.
@@ -24,7 +25,7 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.At.Line, p.At.Column, p.Text)
 }
 
-// Problems are all problems of a job file, one for each line of the error text.
+// Problems are all problems of a job file. The error text has one line for each problem.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -45,7 +46,8 @@ func (r *reporter) report(at Position, format string, args ...any) {
 	r.problems = append(r.problems, Problem{File: r.file, At: at, Text: fmt.Sprintf(format, args...)})
 }
 
-// err returns the problems in the order of the file, without duplicates, or nil.
+// err returns the problems as an error, in the order of the file and without duplicates. It
+// returns nil if there are none.
 func (r *reporter) err() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -53,5 +55,5 @@ func (r *reporter) err() error {
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
 	})
-	return slices.Compact(r.problems) // with an alias, the same problem occurs twice
+	return slices.Compact(r.problems) // a problem occurs twice if it is under an anchor that an alias repeats
 }

@@ -9,22 +9,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// maxBytes bounds a job file, in bytes.
+// maxBytes is the largest size of a job file, in bytes.
 const maxBytes = 4 << 20
 
-// Job is a job file that was read and has passed all checks.
+// Job is a job file that Read has decoded and checked.
 type Job struct {
 	File *File
 	// Path is the file's path as passed to Read.
 	Path string
-	// directory is the absolute path to which paths in the file are relative.
+	// directory is the absolute path of the job file's directory. Paths in the file are
+	// relative to it.
 	directory string
-	tasks     [][]command.Task // by step
+	tasks     [][]command.Task // tasks of each step
 	lookup    func(string) (string, bool)
 }
 
-// Read reads and checks a job file. lookup is like [os.LookupEnv]. The error is
-// [Problems] if the file's content is wrong.
+// Read reads and checks a job file. lookup looks up environment variables; it is usually
+// [os.LookupEnv]. If the content of the file is invalid, the error is [Problems].
 func Read(path string, lookup func(string) (string, bool)) (*Job, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -54,14 +55,14 @@ func parseJob(path, directory string, content []byte, lookup func(string) (strin
 	file := &File{}
 	(&decoder{reporter}).read(tree, reflect.ValueOf(file))
 	if err := reporter.err(); err != nil {
-		return nil, err // further checks would report the same problems again
+		return nil, err // further checks would report some problems twice
 	}
 	job := &Job{File: file, Path: path, directory: directory, lookup: lookup}
 	job.tasks = (&checker{reporter: reporter, file: file, directory: directory, lookup: lookup}).check()
 	if err := reporter.err(); err != nil {
 		return nil, err
 	}
-	if _, err := job.Plan(CommandLineOptions{}); err != nil { // collected files could collide
+	if _, err := job.Plan(CommandLineOptions{}); err != nil { // fails if collected files of two tasks could have the same path
 		return nil, err
 	}
 	return job, nil

@@ -14,7 +14,8 @@ import (
 
 func nothingSet(string) (string, bool) { return "", false }
 
-// readJob reads a job file in a directory of its own, with files beside it.
+// readJob reads a job file in a new directory. beside has the names of further files to create
+// there.
 func readJob(t *testing.T, content string, beside ...string) (*Job, error) {
 	t.Helper()
 	directory := t.TempDir()
@@ -44,7 +45,7 @@ func labels(step command.Step) []string {
 func TestProblemsHavePositions(t *testing.T) {
 	step := func(lines string) string { return "steps:\n  a:\n    command: [x]\n    " + lines + "\n" }
 	for _, test := range []struct{ content, want string }{
-		// The YAML itself.
+		// Problems of the YAML syntax.
 		{"", "job.yaml: the file is empty: it needs at least steps, each with a command"},
 		{"# only a comment\n", "job.yaml: the file is empty"},
 		{"steps:\n\ta: 1\n", "job.yaml:2:1: found character '\t' that cannot start any token: indent with spaces"},
@@ -55,7 +56,7 @@ func TestProblemsHavePositions(t *testing.T) {
 		{"name: a\n---\nname: b\n", "job.yaml:3:1: a second document"},
 		{"- a\n", "job.yaml:1:1: want a mapping with name, queue"},
 		{"name: !!python/object x\n", "unknown tag !!python/object"},
-		// Keys.
+		// Problems of keys.
 		{"nmae: x\n" + step(""), "job.yaml:1:1: unknown key \"nmae\", did you mean name?"},
 		{step("script: y"), "job.yaml:4:5: unknown key \"script\": write command"},
 		{step("depends_on: [b]"), "write needs"},
@@ -71,7 +72,7 @@ func TestProblemsHavePositions(t *testing.T) {
 		{"steps:\n  a:\n    tasks: 1\n", "job.yaml:3:5: command is missing"},
 		{"steps:\n  - command: [x]\n", "want a mapping of steps by name, not a list"},
 		{"resources: {executors: {vcores: 2}}\n" + step(""), "write cores"},
-		// Values.
+		// Problems of values.
 		{"queue: [a]\n" + step(""), "job.yaml:1:8: want text, got a list"},
 		{"queue:\n" + step(""), "want text, got nothing"},
 		{"priority: high\n" + step(""), `job.yaml:1:11: want a whole number from 0, got "high"`},
@@ -96,7 +97,7 @@ func TestProblemsHavePositions(t *testing.T) {
 		{"steps:\n  a:\n    command:\n      - echo\n      - a: b\n", "job.yaml:5:9: want one argument, got a mapping: put text"},
 		{"steps: {a: {command: {x: y}}}\n", "want a list such as [make, test], or a text for the shell, got a mapping"},
 		{"steps: {a b: {command: [x]}}\n", `"a b" cannot name a step`},
-		// Relations between keys.
+		// Problems of relations between keys.
 		{step("needs: [biuld]\n  build:\n    command: [x]"), "job.yaml:4:13: there is no step biuld, did you mean build?"},
 		{step("needs: [zzz]"), "there is no step zzz; there are a"},
 		{step("needs: [a]"), "steps wait for one another: a needs a: take one of these out of needs"},

@@ -9,8 +9,8 @@ import (
 // schema is a JSON Schema, or a part of one.
 type schema map[string]any
 
-// Schema returns the JSON Schema (draft 2020-12) of job files. Read also checks what the
-// schema does not express.
+// Schema returns the JSON Schema (draft 2020-12) of job files. Read checks more than the
+// schema can express.
 func Schema() ([]byte, error) {
 	root := schemaOf(reflect.TypeFor[File]())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -31,8 +31,8 @@ func TestSchemaFileIsUpToDate(t *testing.T) {
 	require.Equal(t, string(want), string(got), "write it anew: go generate ./jobfile")
 }
 
-// TestSchemaAgreesWithRead compares the schema, as an editor applies it, with Read
-// for the same files.
+// TestSchemaAgreesWithRead checks that the schema, applied as an editor applies it, and Read
+// accept the same files.
 func TestSchemaAgreesWithRead(t *testing.T) {
 	schema := compiled(t)
 	for content, right := range map[string]bool{

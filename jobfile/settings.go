@@ -16,8 +16,8 @@ type Setting struct {
 	At         Position
 }
 
-// Settings returns the settings of keys such as queue, and those below the key conf.
-// It fails if both set the same setting.
+// Settings returns the settings of all keys that stand for a setting, such as "queue", and the
+// settings below the key "conf". It fails if a setting is set in both ways.
 func (j *Job) Settings() ([]Setting, error) {
 	var all []Setting
 	add := func(key, value string, at Position) {
@@ -68,8 +68,8 @@ func (j *Job) Settings() ([]Setting, error) {
 	return all, reporter.err()
 }
 
-// shipped returns the files to localize for every container: those in the file, and
-// local scripts.
+// shipped returns the files to localize for every container: those that the job file lists,
+// and local scripts.
 func (j *Job) shipped() (files []string, at Position) {
 	files = j.paths(j.File.Files)
 	if len(files) > 0 {
@@ -89,8 +89,8 @@ func (j *Job) shipped() (files []string, at Position) {
 	return files, at
 }
 
-// script returns the path of the local file that a command executes, such as ./script.sh.
-// ok is false if the command executes no such file.
+// script returns the path of the local file that a command executes, such as ./script.sh. ok
+// is false if the command does not execute a local file.
 func (j *Job) script(command *Command) (path string, ok bool) {
 	if command.Shell || len(command.Args) == 0 {
 		return "", false
@@ -104,7 +104,7 @@ func (j *Job) script(command *Command) (path string, ok bool) {
 	return path, err == nil && info.Mode().IsRegular()
 }
 
-// paths resolves paths, but not URIs, relative to the job file's directory.
+// paths resolves paths relative to the job file's directory. It does not change URIs.
 func (j *Job) paths(names []Text) []string {
 	all := make([]string, len(names))
 	for i, name := range names {

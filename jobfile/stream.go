@@ -9,8 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/streaming"
 )
 
-// commandKeys are the keys that a step with a streaming job cannot have, in the order in
-// which checkStream looks for them.
+// commandKeys are the keys that a step with a streaming job must not have, in the order in
+// which checkStream checks them.
 var commandKeys = []string{"command", "tasks", "working_directory", "retries", "task_timeout", "cpus", "fail_fast", "collect"}
 
 // stream returns the streaming job of a step.
@@ -41,8 +41,8 @@ func (j *Job) stream(step *Step) *streaming.Job {
 	return job
 }
 
-// checkStream reports what is invalid in a step's streaming job, and keys that only a step
-// with a command may have.
+// checkStream reports problems of a step's streaming job, and keys that only a step with a
+// command may have.
 func (c *checker) checkStream(step *Step) {
 	written := []bool{
 		len(step.Command.Args) > 0, step.Tasks.At.Line > 0, step.WorkingDirectory.At.Line > 0, step.Retries.Set,

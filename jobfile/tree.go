@@ -11,7 +11,6 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// nodeKind is the type of a YAML node.
 type nodeKind int
 
 const (
@@ -23,19 +22,20 @@ const (
 
 func (k nodeKind) String() string { return [...]string{"nothing", "a value", "a list", "a mapping"}[k] }
 
-// node is a YAML node without aliases. A scalar's text is as in the file.
+// node is a YAML node. Aliases are replaced by copies of their anchors. The text of a scalar
+// is as in the file.
 type node struct {
 	kind    nodeKind
 	at      Position
-	text    string // of a scalar
-	quoted  bool   // the scalar is in quotes or a block scalar
+	text    string // text of a scalar
+	quoted  bool   // whether the scalar is in quotes or a block scalar
 	items   []*node
 	entries []entry
 }
 
 type entry struct{ key, value *node }
 
-// get returns the value of a mapping's key, or nil.
+// get returns the value of a mapping's key, or nil if the mapping does not have the key.
 func (n *node) get(key string) *node {
 	for _, one := range n.entries {
 		if one.key.text == key {
@@ -45,18 +45,19 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// treeBuilder converts the YAML library's nodes.
+// treeBuilder converts nodes of the YAML library to nodes of this package.
 type treeBuilder struct {
 	*reporter
 	anchors map[string]*node
 	nodes   int
 }
 
-// maxNodes bounds the nodes after aliases are resolved: a few lines with aliases
-// could make billions.
+// maxNodes is the largest number of nodes after aliases are replaced. Without a limit, a few
+// lines with aliases could produce billions of nodes.
 const maxNodes = 1 << 20
 
-// parse parses a file with one document. It returns nil for an empty or invalid one.
+// parse parses a file with one YAML document. It returns nil for an empty or invalid file. It
+// reports problems to r.
 func parse(r *reporter, content []byte) *node {
 	file, err := parseYAML(content)
 	if err != nil {
@@ -103,7 +104,7 @@ func parseYAML(content []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(content, 0)
 }
 
-// syntaxAdvice returns advice on a common syntax error, or "".
+// syntaxAdvice returns advice for a common syntax error, or "" if it has none.
 func syntaxAdvice(message string) string {
 	for _, known := range []struct{ part, advice string }{
 		{"mapping value is not allowed", `: put text with ": " in it in quotes, or below a |`},
@@ -192,7 +193,8 @@ func (b *treeBuilder) build(from ast.Node) *node {
 	}
 }
 
-// add adds an entry to a mapping. Own entries override those of merge keys (<<).
+// add adds an entry to a mapping. The mapping's own entries override those that a merge key
+// (<<) adds.
 func (b *treeBuilder) add(built *node, from *ast.MappingValueNode) {
 	value := b.build(from.Value)
 	if from.Key.Type() == ast.MergeKeyType {
@@ -215,7 +217,7 @@ func (b *treeBuilder) add(built *node, from *ast.MappingValueNode) {
 	}
 	for i, one := range built.entries {
 		if one.key.text == key.text {
-			built.entries[i] = entry{key, value} // one is from a merge key, since the parser rejects duplicates
+			built.entries[i] = entry{key, value} // one of the two entries is from a merge key, because the parser rejects duplicates
 			return
 		}
 	}

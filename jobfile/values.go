@@ -29,7 +29,7 @@ func (*Text) schema() schema {
 	return schema{"type": []string{"string", "number", "boolean"}}
 }
 
-// Number is a whole number of at least 0.
+// Number is an integer of at least 0.
 type Number struct {
 	Value int
 	Set   bool
@@ -50,7 +50,7 @@ func (*Number) schema() schema {
 	return schema{"type": "integer", "minimum": 0, "maximum": math.MaxInt32}
 }
 
-// shown returns the text of a node for an error message.
+// shown returns a short text of a node for an error message.
 func (n *node) shown() string {
 	if n.kind == scalarNode {
 		return strconv.Quote(n.text)
@@ -71,8 +71,8 @@ func (f *Flag) decode(d *decoder, n *node) {
 
 func (*Flag) schema() schema { return schema{"type": "boolean"} }
 
-// Duration is a positive duration. A unit is required: a bare number could be read
-// as minutes or as milliseconds.
+// Duration is a positive duration. A unit is required, because a number alone could mean
+// seconds, minutes or milliseconds.
 type Duration struct {
 	Value time.Duration
 	At    Position
@@ -118,7 +118,7 @@ func (s *Size) decode(d *decoder, n *node) {
 	}
 }
 
-// binaryUnit returns a suggestion for a size with a unit such as MiB, as in Skein.
+// binaryUnit returns a suggestion for a size with a unit such as MiB, which Skein accepts.
 func binaryUnit(text string) string {
 	compact := strings.ToLower(strings.ReplaceAll(text, " ", ""))
 	if short, ok := strings.CutSuffix(compact, "ib"); ok {
@@ -136,7 +136,7 @@ func (*Size) schema() schema {
 // Pair is a key with its value.
 type Pair struct{ Name, Value Text }
 
-// readPairs decodes a mapping of texts to texts.
+// readPairs decodes a mapping whose keys and values are scalars.
 func readPairs(d *decoder, n *node, example string) []Pair {
 	if n.kind != mappingNode {
 		d.report(n.at, "want a mapping such as %s, got %v", example, n.kind)
@@ -158,7 +158,7 @@ func texts(more schema) schema {
 	return s
 }
 
-// Settings are settings of bobbin: keys and values.
+// Settings are settings of bobbin by their keys.
 type Settings []Pair
 
 func (s *Settings) decode(d *decoder, n *node) { *s = readPairs(d, n, "{yarn.maxAppAttempts: 1}") }
@@ -179,7 +179,7 @@ func (c *CollectRules) decode(d *decoder, n *node) { *c = readPairs(d, n, `{"rep
 
 func (*CollectRules) schema() schema { return texts(nil) }
 
-// Row is one combination of values of a matrix, by name.
+// Row is one combination of values of a matrix, by the names of the axes.
 type Row []Pair
 
 func (r *Row) decode(d *decoder, n *node) {
@@ -197,7 +197,7 @@ type Environment []Variable
 // Variable is an environment variable.
 type Variable struct {
 	Name, Value Text
-	Inherited   bool // the file gives no value; [Job.Plan] takes the value from lookup
+	Inherited   bool // the file has no value; [Job.Plan] gets the value from the function lookup that was passed to [Read]
 }
 
 func (e *Environment) decode(d *decoder, n *node) {
@@ -223,10 +223,10 @@ func (*Environment) schema() schema {
 		"additionalProperties": schema{"type": []string{"string", "number", "boolean", "null"}}}
 }
 
-// Command is a program with its arguments, or a text for a shell.
+// Command is a program with its arguments, or a text that a shell executes.
 type Command struct {
 	Args  []Text
-	Shell bool // Args has one element, the text for the shell
+	Shell bool // Args has one element, the text that a shell executes
 	At    Position
 }
 
@@ -277,7 +277,8 @@ func (s *Stream) decode(d *decoder, n *node) {
 
 func (*Stream) schema() schema { return schemaOf(reflect.TypeFor[streamKeys]()) }
 
-// Shell is the program, with arguments, that executes commands written as one text.
+// Shell is the program, with its arguments, that executes commands that are written as one
+// text.
 type Shell []Text
 
 func (s *Shell) decode(d *decoder, n *node) {
@@ -291,7 +292,7 @@ func (*Shell) schema() schema {
 	return schema{"type": "array", "minItems": 1, "items": new(Text).schema()}
 }
 
-// Axis is a name in a matrix with its values.
+// Axis is one name of a matrix, with the name's values.
 type Axis struct {
 	Name   Text
 	Values []Text
@@ -321,12 +322,12 @@ func (*Matrix) schema() schema {
 		"additionalProperties": schema{"type": "array", "minItems": 1, "items": new(Text).schema()}}
 }
 
-// Tasks defines a step's tasks: by number, by a list of items (a task for each), or
-// by combinations of values.
+// Tasks defines a step's tasks: by their number, by a list of items (one task for each item),
+// or by combinations of values.
 type Tasks struct {
 	Count        Number
 	Items        []Text
-	HasItems     bool // the file has a list, even if it is empty
+	HasItems     bool // whether the file has a list, which may be empty
 	Combinations *combinations
 	At           Position
 }

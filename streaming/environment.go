@@ -11,10 +11,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// environment returns the environment of a command: first the variables of this process,
-// then the job's properties under the names that variableName returns, as in Hadoop
-// Streaming, and then Job.Environment. If a name occurs more than once, its last value
-// counts. split is the split that a map command reads; it is nil for other commands.
+// environment returns the environment of a command: the variables of this process, then the
+// job's properties under the names that variableName returns (as in Hadoop Streaming), then
+// Job.Environment. If a name occurs more than once, its last value applies. split is the split
+// that a map command reads; it is nil for other commands.
 func (t *streamTask) environment(split *storage.Split) []string {
 	job := strings.TrimPrefix(t.job.Application, "application_")
 	kind := "r"
@@ -22,7 +22,7 @@ func (t *streamTask) environment(split *storage.Split) []string {
 		kind = "m"
 	}
 	id := fmt.Sprintf("%s_%s_%06d", job, kind, t.task.Index())
-	// Each entry is a property's present name, its name in Hadoop 1 and its value.
+	// Each entry is a property's current name, its name in Hadoop 1, and its value.
 	properties := [][3]string{
 		{"mapreduce.job.id", "mapred.job.id", "job_" + job},
 		{PropertyName, "mapred.job.name", t.job.Job.Name},

@@ -1,11 +1,11 @@
 // Package streaming runs commands as mappers, combiners and reducers of lines. It is like
-// Hadoop Streaming, but runs on data sets instead of MapReduce. yarn-submit stream and the
-// steps of job files use it; docs/streaming.md is the guide.
+// Hadoop Streaming, but runs on data sets (package dataset) instead of MapReduce. yarn-submit
+// stream and the steps of job files use it; docs/streaming.md is the guide.
 //
-// A [Job] is run by computing a data set. A map command runs for each split of the input
-// files and reads its lines. The lines that it prints are divided into keys and values,
-// shuffled by key, and sorted. The reduce command reads the sorted lines, and the lines
-// that it prints are saved.
+// A [Job] runs as a plan of package dataset. For each split of the input files, a map command
+// reads the split's lines. The lines that it prints are divided into keys and values, shuffled
+// by key, and sorted. The reduce commands read the sorted lines, and the lines that they print
+// are saved.
 package streaming
 
 import (
@@ -27,17 +27,17 @@ type Job struct {
 	Name   string   `json:"name,omitempty"`
 	Inputs []string `json:"inputs"` // files and directories
 	Output string   `json:"output"` // directory
-	// Map, Combine and Reduce are commands: a program and its arguments. Combine and Reduce
-	// may be empty, which means that there is no such command.
+	// Map, Combine and Reduce are commands: a program and its arguments. An empty Combine or
+	// Reduce means that the job has no such command.
 	Map     []string `json:"map"`
 	Combine []string `json:"combine,omitempty"`
 	Reduce  []string `json:"reduce,omitempty"`
-	// Properties are properties of Hadoop Streaming and MapReduce by name. Commands find
-	// all properties in their environment.
+	// Properties are properties of Hadoop Streaming and MapReduce by name. All of them are
+	// also in the environment of commands.
 	Properties map[string]string `json:"properties,omitempty"`
-	// Environment is added to the environment of commands.
+	// Environment has further environment variables of commands.
 	Environment map[string]string `json:"environment,omitempty"`
-	Compression string            `json:"compression,omitempty"` // of the output; see dataset.Compress
+	Compression string            `json:"compression,omitempty"` // codec of the output; see dataset.Compress
 	Overwrite   bool              `json:"overwrite,omitempty"`   // replace the output if it exists
 }
 
@@ -61,16 +61,16 @@ func (j *Job) Check() error {
 	return nil
 }
 
-// StepInfo has what a job needs to know about the step of a job file that runs it. It is
-// the zero value if no step does.
+// StepInfo describes the step of a job file that runs the job. It is the zero value if no job
+// file is used.
 type StepInfo struct {
-	Name  string // name of the step, for messages and names of files; "" if it has none
+	Name  string // name of the step, for messages and names of files; "" if the job has no step
 	Links process.Links
 }
 
-// Run runs a job and returns its counters by their names, such as group/name. If a command
-// failed, the error's text has process.ErrorPrefix after the words that package dataset
-// puts before a task's error.
+// Run runs a job and returns its counters by name, in the form group/name. If a command
+// failed, the error's text has process.ErrorPrefix after the words that package dataset puts
+// before a task's error.
 func Run(ctx context.Context, session *bobbin.Session, job Job, step StepInfo) (counters map[string]int64, err error) {
 	if err := job.Check(); err != nil {
 		return nil, err
@@ -99,9 +99,8 @@ func Run(ctx context.Context, session *bobbin.Session, job Job, step StepInfo) (
 	return counters, nil
 }
 
-// counterPrefix returns the prefix that the names of the job's counters have in the
-// session. It contains the step's name, because other steps may have counters of the same
-// names.
+// counterPrefix returns the prefix of the names of the job's counters in the session. It
+// contains the step's name, because other steps can have counters of the same names.
 func (p *StepInfo) counterPrefix() string {
 	if p.Name == "" {
 		return ""
@@ -109,8 +108,8 @@ func (p *StepInfo) counterPrefix() string {
 	return p.Name + "/"
 }
 
-// DefaultName returns a name for a job without one: the names of its map and reduce
-// programs.
+// DefaultName returns the name of a job for which the user sets no name: the names of its map
+// and reduce programs.
 func (j *Job) DefaultName() string {
 	var names []string
 	for _, command := range [][]string{j.Map, j.Reduce} {
@@ -121,9 +120,9 @@ func (j *Job) DefaultName() string {
 	return strings.Join(names, ", ")
 }
 
-// SplitWords divides a command line into words at spaces, as Hadoop Streaming does, without
-// a shell. Spaces within single or double quotes belong to the word; the quotes are
-// removed. A backslash is an ordinary character.
+// SplitWords divides a command line into words at spaces, as Hadoop Streaming does, without a
+// shell. Spaces between single or double quotes belong to the word; the quotes are removed. A
+// backslash has no special meaning.
 func SplitWords(line string) (words []string, err error) {
 	var word strings.Builder
 	begun := false

@@ -18,11 +18,10 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// sh returns a command that runs a script in a shell.
 func sh(script string) []string { return []string{"/bin/sh", "-c", script} }
 
-// streamed runs a job on this machine, with one input file for each of inputs, its content.
-// It returns the content of the output files by name, and the counters.
+// streamed runs a job on this machine. Each of inputs is the content of one input file.
+// streamed returns the contents of the output files by name, and the counters.
 func streamed(t *testing.T, job Job, inputs ...string) (files map[string]string, counters map[string]int64, err error) {
 	t.Helper()
 	in := t.TempDir()
@@ -244,7 +243,8 @@ func TestIgnoredProperties(t *testing.T) {
 	require.Equal(t, []string{"mapreduce.map.memory.mb", "stream.foo"}, job.Ignored())
 }
 
-// TestTheOutputIsThatOfHadoopStreaming compares files byte for byte; see testdata/README.md.
+// TestTheOutputIsThatOfHadoopStreaming compares output files with files that Hadoop Streaming
+// wrote, byte for byte; see testdata/README.md.
 func TestTheOutputIsThatOfHadoopStreaming(t *testing.T) {
 	sums := []string{"awk", "-F", `\t`, `$1 "" != word { if (NR > 1) print word "\t" n; word = $1; n = 0 } { n += $2 } END { print word "\t" n }`}
 	for name, job := range map[string]Job{

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// fields says how a line is divided into key and value. The key is the first Keys fields of
-// the line, and the value is what follows the separator after these fields.
+// fields specifies how a line is divided into key and value. The key is the first Keys fields
+// of the line. The value is the part after the separator that follows these fields.
 type fields struct {
 	Separator string
 	Keys      int
 }
 
-// split returns the key and the value of a line. If the line has too few separators, all of
-// it is the key, and separated is false.
+// split returns the key and the value of a line. If the line has too few separators, the whole
+// line is the key, and separated is false.
 func (f fields) split(line []byte) (key, value []byte, separated bool) {
 	at := 0
 	for i := range f.Keys {
@@ -43,11 +43,11 @@ type keySpec struct {
 	Numeric, Reverse bool
 }
 
-// keyOptions are the options of Hadoop's KeyFieldBasedComparator or
-// KeyFieldBasedPartitioner. They say by which parts keys are compared or partitioned. If
-// Keys is empty, the whole key counts.
+// keyOptions are the options of Hadoop's KeyFieldBasedComparator or KeyFieldBasedPartitioner.
+// They select the parts of keys by which keys are compared or partitioned. If Keys is empty,
+// the whole key is used.
 type keyOptions struct {
-	Separator string // between the fields of a key
+	Separator string // separates the fields of a key
 	Keys      []keySpec
 }
 
@@ -115,7 +115,7 @@ func parseKey(text string) (key keySpec, err error) {
 	return key, err
 }
 
-// parsePosition parses FIELD[.CHARACTER][nr]. It sets *field, and *character if the text
+// parsePosition parses FIELD[.CHARACTER][nr]. It sets *field, and sets *character if the text
 // has a CHARACTER. least is the smallest valid CHARACTER.
 func (k *keySpec) parsePosition(text string, field, character *int, least int) error {
 	position := strings.TrimRight(text, "nr")
@@ -156,8 +156,8 @@ func (o *keyOptions) part(key []byte, spec keySpec) (part []byte, ok bool) {
 	return key[begin:max(begin, end)], true
 }
 
-// field returns the offset in key at which the field with a number, from 1, begins. found is
-// false if the key has fewer fields.
+// field returns the offset in key at which the field with the given number, counted from 1,
+// begins. found is false if the key has fewer fields.
 func (o *keyOptions) field(key []byte, number int) (at int, found bool) {
 	for range number - 1 {
 		n := bytes.Index(key[at:], []byte(o.Separator))
@@ -169,9 +169,8 @@ func (o *keyOptions) field(key []byte, number int) (at int, found bool) {
 	return at, true
 }
 
-// partition returns the partition into which Hadoop puts a key: the one that
-// HashPartitioner chooses if o has no Keys, otherwise the one that KeyFieldBasedPartitioner
-// chooses.
+// partition returns the partition that Hadoop assigns to a key: by HashPartitioner if o has no
+// Keys, otherwise by KeyFieldBasedPartitioner.
 func (o *keyOptions) partition(key []byte, partitions int) int {
 	hash := int32(0)
 	add := func(part []byte) {
@@ -198,8 +197,8 @@ const (
 	markPresent = 1
 )
 
-// appendSortKey appends an encoding of key to b. Encodings, compared byte by byte, have the
-// order in which KeyFieldBasedComparator sorts the keys.
+// appendSortKey appends an encoding of key to b. The byte-wise order of encodings is the order
+// in which KeyFieldBasedComparator sorts the keys.
 func (o *keyOptions) appendSortKey(b, key []byte) []byte {
 	for _, spec := range o.Keys {
 		start := len(b)
@@ -233,8 +232,9 @@ func complement(b []byte) {
 	}
 }
 
-// appendNumber appends an encoding of the decimal number with which part begins, or of 0 if
-// there is none, to b. Encodings, compared byte by byte, have the order of the numbers.
+// appendNumber appends to b an encoding of the decimal number with which part begins, or of 0
+// if part does not begin with a number. The byte-wise order of encodings is the order of the
+// numbers.
 func appendNumber(b, part []byte) []byte {
 	rest, negative := bytes.CutPrefix(part, []byte("-"))
 	whole := rest[:digits(rest)]
@@ -256,8 +256,8 @@ func appendNumber(b, part []byte) []byte {
 	return b
 }
 
-// The encoding of a number begins with one of these marks. The encoding of a negative
-// number is the bitwise complement of that of its absolute value. So it begins with
+// The encoding of a number begins with one of these marks. The encoding of a negative number
+// is the bitwise complement of the encoding of its absolute value, so its first byte is
 // ^positiveMark, which is less than zeroMark.
 const (
 	zeroMark     = 0x80

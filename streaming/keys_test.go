@@ -50,7 +50,7 @@ func TestPartitionsAreThoseOfHadoop(t *testing.T) {
 	require.Equal(t, partition("-k1,1", "a\tb", 1000), partition("-k1,1", "a\tc", 1000))
 }
 
-// order sorts keys as the options say, and returns them separated by commas.
+// order sorts keys according to options, and returns them separated by commas.
 func order(t *testing.T, options string, keys ...string) string {
 	t.Helper()
 	parsed, err := parseKeyOptions(options, "\t")
@@ -59,7 +59,7 @@ func order(t *testing.T, options string, keys ...string) string {
 	for i, key := range keys {
 		sorted[i] = [2]string{string(parsed.appendSortKey(nil, []byte(key))), key}
 	}
-	// A stable sort, so that equal keys keep their order.
+	// This is a stable sort, so that equal keys stay in their order.
 	for i := range sorted {
 		for j := i; j > 0 && sorted[j][0] < sorted[j-1][0]; j-- {
 			sorted[j], sorted[j-1] = sorted[j-1], sorted[j]
@@ -97,7 +97,7 @@ func TestWrongKeyOptions(t *testing.T) {
 	}
 }
 
-// decimal draws a decimal number, and returns its text and its value.
+// decimal generates a decimal number, and returns its text and its value.
 func decimal(t *rapid.T, name string) (string, *big.Rat) {
 	text := rapid.StringMatching(`-?[0-9]{1,25}(\.[0-9]{0,5})?`).Draw(t, name)
 	number, ok := new(big.Rat).SetString(strings.TrimSuffix(text, "."))
@@ -114,7 +114,8 @@ func TestNumbersAreSortedByValue(t *testing.T) {
 	})
 }
 
-// Several keys can be compared in turn because no encoded part is a prefix of another.
+// Keys that consist of several parts are compared part by part. This requires that no encoded
+// part is a prefix of another.
 func TestSeveralKeysAreComparedInTurn(t *testing.T) {
 	o, err := parseKeyOptions("-k1,1 -k2,2r -k3,3n", "|")
 	require.NoError(t, err)

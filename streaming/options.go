@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/compression"
 )
 
-// Hadoop's names of the properties that change how a job runs. Flags of yarn-submit stream
-// set those whose constants are exported.
+// Hadoop's names of the properties that change how a job runs. The properties whose constants
+// are exported are also set by flags of yarn-submit stream.
 const (
 	PropertyName            = "mapreduce.job.name"
 	PropertyReducers        = "mapreduce.job.reduces"
@@ -35,8 +35,8 @@ const (
 	propertyPartitioner     = "mapreduce.job.partitioner.class"
 )
 
-// deprecated maps the names that properties had in Hadoop 1 to their present names. They
-// are listed in DeprecatedProperties.md of hadoop-common.
+// deprecated maps the Hadoop 1 names of properties to their current names.
+// DeprecatedProperties.md of hadoop-common lists them.
 var deprecated = map[string]string{
 	"mapred.job.name":                     PropertyName,
 	"mapred.reduce.tasks":                 PropertyReducers,
@@ -54,20 +54,20 @@ var deprecated = map[string]string{
 // options are the parsed properties of a job.
 type options struct {
 	Reducers         int
-	Map, Reduce      fields // how lines from map and other commands are divided
-	ReduceInput      string // separator of key and value in lines that combine and reduce commands read
+	Map, Reduce      fields // how printed lines are divided: Map applies to the map command, Reduce to the combine and reduce commands
+	ReduceInput      string // separator of key and value in the lines that combine and reduce commands read
 	Output           string // separator of key and value in saved lines
 	SortKeys         keyOptions
 	PartitionKeys    keyOptions
-	IgnoreExitStatus bool   // an exit status other than 0 does not fail the task
+	IgnoreExitStatus bool   // whether a task succeeds if its command exits with a status other than 0
 	Reporter         string // prefix of lines on stderr that set a counter or the status
 	SplitSize        int64  // approximate size of a split in bytes; 0 means package dataset's default
 	Compression      string
 }
 
-// SeparateKeys sets PropertyKeySeparator to separator, unless it is set already or
+// SeparateKeys sets PropertyKeySeparator to separator, unless the property is set already or
 // separator is "". Hadoop has one property for the separator of fields in lines and another
-// for fields in keys; SeparateKeys lets a flag set both.
+// one for the separator of fields in keys; SeparateKeys lets a flag set both.
 func (j *Job) SeparateKeys(separator string) {
 	if separator != "" && j.property(PropertyKeySeparator) == "" {
 		j.Properties[PropertyKeySeparator] = separator
@@ -88,7 +88,7 @@ func (j *Job) property(name string) string {
 	return ""
 }
 
-// options reads the properties. It fails if one has an invalid value.
+// options parses the job's properties. It fails if a property has an invalid value.
 func (j *Job) options() (o options, err error) {
 	text := func(name, unset string) string { return cmp.Or(j.property(name), unset) }
 	number := func(name string, unset, least int64) int64 {
@@ -158,8 +158,8 @@ func (j *Job) options() (o options, err error) {
 	return o, err
 }
 
-// Ignored returns the sorted names of the Hadoop properties in j whose only effect is that
-// commands find them in their environment.
+// Ignored returns the sorted names of the Hadoop properties in j that bobbin ignores, except
+// that commands find them in their environment.
 func (j *Job) Ignored() (names []string) {
 	known := []string{
 		PropertyName, PropertyReducers, PropertySeparator, PropertyKeyFields, propertyReduceInput, propertyReduceSeparator,

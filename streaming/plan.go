@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// arguments are the arguments of the plan.
+// arguments are the arguments of the plan that runs a job.
 type arguments struct {
 	Job         Job
 	Options     options
@@ -17,8 +17,8 @@ type arguments struct {
 }
 
 // pair is a record of the shuffle. The shuffle sorts by Key, which is the key of a line. If
-// the job's properties say how keys are sorted, Key is an encoding of the line's key
-// instead; see pairs.
+// the job's properties specify how keys are sorted, Key is an encoding of the line's key
+// instead; see [arguments.pairs].
 type pair = dataset.KV[[]byte, []byte]
 
 var plan = dataset.Define("bobbin/streaming", describe)
@@ -44,7 +44,8 @@ func describe(p *dataset.Plan, a arguments) *dataset.Of[[]byte] {
 	return dataset.MapPartitions(sorted, a.reduce)
 }
 
-// readInputs returns the data set of what read emits for each split of all inputs.
+// readInputs returns the data set of the values that read emits for all splits of all inputs.
+// It calls read for each split.
 func readInputs[T any](p *dataset.Plan, a *arguments, read func(split *dataset.FileSplit, emit func(T) bool) error) *dataset.Of[T] {
 	options := []dataset.ReadOption{dataset.SeparateSplits()}
 	if a.Options.SplitSize > 0 {
@@ -60,8 +61,8 @@ func readInputs[T any](p *dataset.Plan, a *arguments, read func(split *dataset.F
 	return dataset.Union(sources[0], sources[1:]...)
 }
 
-// runMap passes the lines of a split through the map command, and calls emit with the lines
-// that it prints.
+// runMap runs the map command with the lines of a split as input, and calls emit for each line
+// that the command prints.
 func (a *arguments) runMap(split *dataset.FileSplit, emit func(line []byte) bool) error {
 	t := &streamTask{job: a, task: split.Task, kind: mapKind, command: a.Job.Map}
 	command, err := t.start(&split.Split, emit)
@@ -80,15 +81,16 @@ func (a *arguments) runMap(split *dataset.FileSplit, emit func(line []byte) bool
 	return command.finish()
 }
 
-// combine passes sorted pairs through the combine command, and returns its output as pairs.
+// combine runs the combine command with sorted pairs as input, and returns the lines that the
+// command prints as pairs.
 func (a *arguments) combine(task *bobbin.Task, elements iter.Seq[pair]) iter.Seq2[pair, error] {
 	return pipeThrough(&streamTask{job: a, task: task, kind: combineKind, command: a.Job.Combine}, elements, func(emit func(pair) bool) func([]byte) bool {
 		return a.pairs(a.Options.Reduce, emit)
 	})
 }
 
-// reduce passes sorted pairs through the reduce command, and returns its output lines. If
-// there is no reduce command, it returns the pairs as lines.
+// reduce runs the reduce command with sorted pairs as input, and returns the lines that the
+// command prints. If the job has no reduce command, it returns the pairs as lines.
 func (a *arguments) reduce(task *bobbin.Task, elements iter.Seq[pair]) iter.Seq2[[]byte, error] {
 	if len(a.Job.Reduce) == 0 {
 		return func(yield func([]byte, error) bool) {
@@ -110,10 +112,10 @@ func (a *arguments) reduce(task *bobbin.Task, elements iter.Seq[pair]) iter.Seq2
 	})
 }
 
-// pipeThrough passes pairs as lines through the command of t, and returns elements made
-// from the lines that the command prints. lines returns a function that is called with each
-// of these lines, and that calls emit with the elements. If there are no pairs, the command
-// is not started.
+// pipeThrough runs the command of t with pairs as input lines, and returns elements that are
+// made from the lines that the command prints. lines must return a function that is called
+// with each printed line and calls emit with the line's elements. If there are no pairs, the
+// command is not started.
 func pipeThrough[T any](t *streamTask, elements iter.Seq[pair], lines func(emit func(T) bool) func(line []byte) bool) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var command *runningCommand
@@ -142,8 +144,8 @@ func pipeThrough[T any](t *streamTask, elements iter.Seq[pair], lines func(emit 
 	}
 }
 
-// pairs returns a function that divides a line into key and value as f says, and calls emit
-// with the pair of the line.
+// pairs returns a function that divides a line into key and value according to f, and calls
+// emit with the line's pair.
 func (a *arguments) pairs(f fields, emit func(pair) bool) func(line []byte) bool {
 	if len(a.Options.SortKeys.Keys) == 0 {
 		return func(line []byte) bool {
@@ -151,8 +153,8 @@ func (a *arguments) pairs(f fields, emit func(pair) bool) func(line []byte) bool
 			return emit(pair{Key: key, Value: value})
 		}
 	}
-	// The pair's Key is used only for sorting. Its Value contains both the line's key and
-	// the line's value.
+	// The pair's Key is used only for sorting. The pair's Value contains both the line's key
+	// and the line's value.
 	var order, both []byte
 	return func(line []byte) bool {
 		key, value, _ := f.split(line)
@@ -170,9 +172,9 @@ func (a *arguments) keyAndValue(p pair) (key, value []byte) {
 	return cutKeyValue(p.Value)
 }
 
-// outputLines returns a function that calls emit with a line that is to be saved. f says
-// where the separator between the line's key and value is. The function replaces it by the
-// separator of saved lines.
+// outputLines returns a function that calls emit with a line to save. f determines the
+// position of the separator between the line's key and value. The function replaces the
+// separator by the separator of saved lines.
 func (a *arguments) outputLines(f fields, emit func([]byte) bool) func(line []byte) bool {
 	if f.Separator == a.Options.Output {
 		return emit
@@ -188,13 +190,13 @@ func (a *arguments) outputLines(f fields, emit func([]byte) bool) func(line []by
 	}
 }
 
-// appendKeyValue appends a key and a value for cutKeyValue.
+// appendKeyValue appends a key and a value in the form that cutKeyValue decodes.
 func appendKeyValue(b, key, value []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(key)))
 	return append(append(b, key...), value...)
 }
 
-// cutKeyValue returns the key and the value that appendKeyValue wrote.
+// cutKeyValue returns the key and the value that appendKeyValue encoded.
 func cutKeyValue(b []byte) (key, value []byte) {
 	size, n := binary.Uvarint(b)
 	end := n + int(size)

@@ -12,28 +12,29 @@ import (
 )
 
 const (
-	// maxCounters is how many counters a command may report. It is the default of
-	// mapreduce.job.counters.max. maxCounterName is the largest size of a counter's name,
-	// group/name, in bytes.
+	// maxCounters is the largest number of counters that a command may report. It is the
+	// default of mapreduce.job.counters.max. maxCounterName is the largest size of a counter's
+	// name, group/name, in bytes.
 	maxCounters    = 120
 	maxCounterName = 100
-	// maxReport is the largest size in bytes of a line that sets a counter or the status,
-	// if the line arrives in pieces. A longer line is logged in pieces.
+	// maxReport is the size, in bytes, up to which the reporter collects the pieces of a line
+	// that arrives in several writes. A longer line is logged in pieces, and cannot set a
+	// counter or the status.
 	maxReport = 4 << 10
 )
 
-// reporter receives the stderr of a command. A line such as reporter:counter:group,name,1
-// adds to a counter. All other lines go to the log. A line such as reporter:status:text is
-// logged as "status: text".
+// reporter processes the stderr of a command. A line such as reporter:counter:group,name,1
+// increments a counter. All other lines are written to the log; a line such as
+// reporter:status:text is logged as "status: text".
 type reporter struct {
 	prefix string
 	count  func(name string, n int64)
 	log    io.Writer
-	tail   process.Tail // the last bytes that were written to the log
+	tail   process.Tail // the last bytes that were written to the log, for the error of a failed command
 
-	partialLine []byte          // the beginning of a line whose end has not arrived yet
+	partialLine []byte          // the beginning of a line whose end was not written yet
 	names       map[string]bool // names of the counters
-	err         error           // why the task must fail
+	err         error           // error that the task must fail with; nil for none
 }
 
 // Write implements io.Writer. It fails if the log cannot be written.
@@ -62,7 +63,7 @@ func (r *reporter) Write(b []byte) (int, error) {
 	return size, nil
 }
 
-// flush handles partialLine as a line.
+// flush processes partialLine as a complete line.
 func (r *reporter) flush() error {
 	if len(r.partialLine) == 0 {
 		return nil
@@ -80,13 +81,14 @@ func (r *reporter) line(line []byte) error {
 	if status, ok := strings.CutPrefix(report, "status:"); ours && ok {
 		line = []byte("status: " + strings.TrimSpace(status) + "\n")
 	}
-	_, _ = r.tail.Write(line) // it never fails
+	_, _ = r.tail.Write(line) // never fails
 	_, err := r.log.Write(line)
 	return err
 }
 
-// add adds to a counter. text must be GROUP,NAME,NUMBER; otherwise, or if the name is too
-// long or not UTF-8, add returns false. If there are too many counters, add sets r.err.
+// add increments a counter. text must be GROUP,NAME,NUMBER. If it is not, or if the name is
+// too long or not UTF-8, add returns false. If the command reports too many counters, add sets
+// r.err.
 func (r *reporter) add(text string) bool {
 	columns := strings.Split(text, ",")
 	if len(columns) != 3 {

@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// commandKind says which of a job's commands is meant.
+// commandKind is the kind of a command: map, combine or reduce.
 type commandKind int
 
 const (
@@ -34,17 +34,16 @@ type streamTask struct {
 	command []string
 }
 
-// runningCommand is a command that was started.
 type runningCommand struct {
 	*process.Pipe
 	task   *streamTask
 	stderr *reporter
 	log    io.Closer
-	remove func() error // removes the command's directory
+	remove func() error // removes the command's working directory
 }
 
-// start starts the command. Each line that it prints is passed to emit. split is the split
-// that a map command reads; nil for other commands. The caller must call r.close.
+// start starts the command. It calls emit for each line that the command prints. split is the
+// split that a map command reads; it is nil for other commands. The caller must call r.close.
 func (t *streamTask) start(split *storage.Split, emit func(line []byte) bool) (r *runningCommand, err error) {
 	directory, remove, err := t.job.Step.Links.Directory(t.fileName())
 	if err != nil {
@@ -96,11 +95,12 @@ func (r *runningCommand) finish() error {
 	return errors.Join(r.stderr.flush(), r.stderr.err)
 }
 
-// close kills the command if it still runs, closes its log and removes its directory.
+// close kills the command if it still runs, closes the command's log and removes its
+// directory.
 func (r *runningCommand) close() {
 	r.End()
 	_ = r.log.Close()
-	_ = r.remove() // if it fails, YARN removes the directory with the container
+	_ = r.remove() // if this fails, YARN removes the directory with the container
 }
 
 // commandError returns the error of a failed command. tail is the end of its stderr.
@@ -112,7 +112,7 @@ func (t *streamTask) commandError(message, tail string) error {
 	return errors.New(text)
 }
 
-// String names the task for messages, such as "step count: map task 3".
+// String returns a name of the task for messages, such as "step count: map task 3".
 func (t *streamTask) String() string {
 	name := fmt.Sprintf("%v task %d", t.kind, t.task.Index())
 	if t.job.Step.Name != "" {
@@ -121,7 +121,7 @@ func (t *streamTask) String() string {
 	return name
 }
 
-// fileName names the task attempt in names of files, such as "count.map-3-0".
+// fileName returns a name of the task attempt for files, such as "count.map-3-0".
 func (t *streamTask) fileName() string {
 	name := fmt.Sprintf("%v-%d-%d", t.kind, t.task.Index(), t.task.Attempt())
 	if t.job.Step.Name != "" {

@@ -18,11 +18,12 @@ import (
 )
 
 const (
-	// minRatio is the ratio of two values from which the values count as different.
+	// minRatio is the smallest ratio of two values that history compare shows as different.
 	minRatio = 1.1
-	// minTimeDifference is the smallest difference of two times that counts.
+	// minTimeDifference is the smallest difference of two times that history compare shows.
 	minTimeDifference = 50 * time.Millisecond
-	// maxStages is how many stages are printed at most: those whose time in tasks differs most.
+	// maxStages is the maximum number of stages that are printed. They are the stages whose total
+	// task time differs most.
 	maxStages = 20
 )
 
@@ -60,18 +61,18 @@ logs, which are found as yarn-submit history finds them.`,
 	return c
 }
 
-// applicationSums is what history compare compares of an application.
+// applicationSums are the values of one application that history compare compares.
 type applicationSums struct {
 	state  *events.Snapshot
-	stages map[string]*stageSums // by name
+	stages map[string]*stageSums // by the name of the stage
 }
 
-// stageSums are sums over the task sets (stages) of an application that have the same name.
+// stageSums are sums over all task sets (stages) of an application that have the same name.
 type stageSums struct {
-	wall                  time.Duration // sum of the times from submission to end
+	wall                  time.Duration // sum of the times from submission to end of the task sets
 	tasks, failed         int
-	took                  time.Duration   // sum of the times of attempts
-	durations             []time.Duration // of successful attempts, sorted
+	took                  time.Duration   // sum of the durations of task attempts
+	durations             []time.Duration // durations of successful attempts, sorted
 	read, written         int64
 	shuffled, spilled     int64
 	recordsIn, recordsOut int64
@@ -129,7 +130,8 @@ func summarizeRun(state *events.Snapshot) applicationSums {
 	return r
 }
 
-// skew returns how many times the median the slowest task took; 0 if it is unknown.
+// skew returns the longest duration of a successful attempt divided by the median, rounded to one
+// decimal; 0 if no attempt succeeded.
 func (s *stageSums) skew() float64 {
 	if len(s.durations) == 0 {
 		return 0
@@ -142,11 +144,11 @@ func (s *stageSums) skew() float64 {
 type comparison struct {
 	A         comparedApplication `json:"a"`
 	B         comparedApplication `json:"b"`
-	Values    []comparedValue     `json:"values"`   // all, equal ones too
-	Stages    []stageValues       `json:"stages"`   // that differ, the largest difference in time first
-	Facts     []comparedText      `json:"facts"`    // such as the state, that differ
-	Settings  []comparedText      `json:"settings"` // that differ
-	unchanged int                 // stages that do not differ
+	Values    []comparedValue     `json:"values"`   // all values, including equal ones
+	Stages    []stageValues       `json:"stages"`   // stages that differ, the largest difference in time first
+	Facts     []comparedText      `json:"facts"`    // properties that differ, such as the state
+	Settings  []comparedText      `json:"settings"` // settings that differ
+	unchanged int                 // number of stages that do not differ
 }
 
 type comparedApplication struct {
@@ -154,28 +156,29 @@ type comparedApplication struct {
 	Name string `json:"name"`
 }
 
-// comparedValue is a quantity of both applications.
+// comparedValue is one quantity, with its values for both applications.
 type comparedValue struct {
 	Name string  `json:"name"`
-	Unit string  `json:"unit,omitempty"` // "s", "B" or "" for a number
+	Unit string  `json:"unit,omitempty"` // "s", "B" (bytes) or "" for a count or ratio
 	A    float64 `json:"a"`
 	B    float64 `json:"b"`
 }
 
 type stageValues struct {
 	Name   string          `json:"name"`
-	Only   string          `json:"only,omitempty"` // "a" or "b", if the other has no such stage
-	Values []comparedValue `json:"values"`         // that differ
+	Only   string          `json:"only,omitempty"` // "a" or "b" if only that application has the stage
+	Values []comparedValue `json:"values"`         // values that differ
 }
 
-// comparedText is a text of both applications.
+// comparedText is one text property, with its values for both applications.
 type comparedText struct {
 	Key string `json:"key"`
 	A   string `json:"a"`
 	B   string `json:"b"`
 }
 
-// differs reports whether A and B differ so much that the comparison shows it.
+// differs reports whether the difference of A and B is large enough to be shown (see minRatio and
+// minTimeDifference).
 func (v comparedValue) differs() bool {
 	low, high := min(v.A, v.B), max(v.A, v.B)
 	if v.Unit == "s" && high-low < minTimeDifference.Seconds() {
@@ -282,7 +285,7 @@ func (c *comparison) compareStages(a, b map[string]*stageSums) {
 	slices.SortStableFunc(c.Stages, func(a, b stageValues) int { return cmp.Compare(slowdown(b), slowdown(a)) })
 }
 
-// differences returns the texts that differ, sorted by their keys.
+// differences returns the entries of a and b whose texts differ, sorted by key.
 func differences(a, b map[string]string) []comparedText {
 	different := []comparedText{}
 	keys := maps.Clone(a)
@@ -308,7 +311,7 @@ func settingsOf(s *events.Snapshot) map[string]string {
 	return values
 }
 
-// print writes the comparison as text. Values that differ are marked by their factor.
+// print writes the comparison as text. For values that differ, it prints the factor between them.
 func (c *comparison) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(v comparedValue, indent string) {
@@ -362,8 +365,8 @@ func (v comparedValue) format(n float64) string {
 	}
 }
 
-// printable returns the text. If the text contains characters that a terminal would act on,
-// printable quotes it as Go does, with these characters escaped.
+// printable returns s unchanged if a terminal can print it safely. If s contains control
+// characters, printable returns s as a quoted Go string, with these characters escaped.
 func printable(s string) string {
 	quoted := strconv.Quote(s)
 	if quoted == `"`+s+`"` {

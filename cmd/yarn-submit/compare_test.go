@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// runOf returns a run of two stages, of which the second is factor times as slow as
-// normal and has one skewed task.
+// runOf returns an application with two stages. The second stage is factor times as slow as usual
+// and has one skewed task.
 func runOf(factor int, setting string, failed int) applicationSums {
 	began := time.Unix(1_700_000_000, 0)
 	after := func(d time.Duration) events.Time { return events.At(began.Add(d)) }

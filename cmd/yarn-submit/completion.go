@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// completionTimeout bounds the requests for one completion.
+// completionTimeout limits the requests to the cluster for one completion.
 const completionTimeout = 2 * time.Second
 
 func newCompletion(t terminal) *cobra.Command {
@@ -63,7 +63,7 @@ func addCompletions(root *cobra.Command) {
 			"master":      completeWords("yarn", "local[*]", "local"),
 		} {
 			if c.Flags().Lookup(flag) != nil {
-				// This fails if the flag already has a completion.
+				// This fails if the flag already has a completion function.
 				_ = c.RegisterFlagCompletionFunc(flag, complete)
 			}
 		}
@@ -74,8 +74,8 @@ func completeWords(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completeFromCluster returns the words of ask, or none if ask fails or takes too
-// long: a completion must print no errors.
+// completeFromCluster returns the words that ask returns, or no words if ask fails or exceeds
+// completionTimeout. It prints no errors, because they would garble the user's command line.
 func completeFromCluster(c *cobra.Command, ask func(ctx context.Context, cluster clusterClient) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	silent := terminal{stdout: io.Discard, console: client.NewConsole(io.Discard)}
 	named, settings, err := namedTarget(c)
@@ -100,8 +100,8 @@ func completeFromCluster(c *cobra.Command, ask func(ctx context.Context, cluster
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completeApplication completes an application id, newest first; for kill, only of
-// applications that have not ended.
+// completeApplication completes an application id, the newest first. For the command kill, it
+// returns only applications that have not ended.
 func completeApplication(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -130,7 +130,7 @@ func completeQueue(c *cobra.Command, _ []string, typed string) ([]string, cobra.
 	})
 }
 
-// completeSetting completes the key of --conf.
+// completeSetting completes the setting's key after --conf.
 func completeSetting(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	var words []string

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// complete returns the completions of the last word.
+// complete returns the completions of the last of words.
 func complete(t *testing.T, words ...string) []string {
 	t.Helper()
 	t.Setenv("HADOOP_CONF_DIR", "")
@@ -18,7 +18,7 @@ func complete(t *testing.T, words ...string) []string {
 	require.Equal(t, 0, execute(append([]string{"__complete"}, words...), out, &bytes.Buffer{}))
 	suggested, _, found := strings.Cut(out.String(), "\n:")
 	if !found {
-		return nil // nothing but the directive
+		return nil // the output contains only the completion directive
 	}
 	return strings.Split(suggested, "\n")
 }

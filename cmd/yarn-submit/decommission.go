@@ -72,7 +72,7 @@ the workers have ended.`,
 	return c
 }
 
-// completeWorker completes the id or the host of a worker.
+// completeWorker completes the id or the host of a worker of a standalone cluster.
 func completeWorker(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return completeFromCluster(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
 		connected, ok := cluster.(*standalone.Cluster)

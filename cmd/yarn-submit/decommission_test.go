@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// attachWorker attaches a fake worker to the master until the test ends, and returns
-// a function for its next order.
+// attachWorker connects a fake worker to the master until the test ends. It returns a function that
+// returns the master's next order to the worker.
 func attachWorker(t *testing.T, url string, hello *protocol.WorkerHello) func() *protocol.WorkerOrder {
 	t.Helper()
 	addresses, err := masterurl.ParseStandalone(url)

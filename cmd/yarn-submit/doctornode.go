@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	fromNode = "from a node" // the check's name in findings
-	// nodeTimeout bounds the check's application, which may wait for resources in the queue.
+	fromNode = "from a node" // name of the check in findings
+	// nodeTimeout limits the duration of the check's application, including its wait in the queue.
 	nodeTimeout = 5 * time.Minute
 )
 
-// examineFromNode runs an application with one small task. From its container, the task
-// tries to reach the servers that containers need. examineFromNode returns its findings.
+// examineFromNode runs an application with one small task. The task runs in a container, and tries
+// to connect to the servers that containers need. examineFromNode returns the findings.
 func examineFromNode(ctx context.Context, t terminal, settings *config.Config) []client.Finding {
 	what, unreachable, err := askNode(ctx, t, settings)
 	if err != nil {
@@ -43,9 +43,9 @@ func examineFromNode(ctx context.Context, t terminal, settings *config.Config) [
 	return append(findings, client.Finding{Check: fromNode, Level: client.LevelOK, Result: "a container reaches this machine at " + what.Client})
 }
 
-// askNode runs the application. It returns what the container has tried to reach.
-// unreachable says why the container has not reached this machine, nil if it has; err is
-// any other failure.
+// askNode runs the application of examineFromNode. what lists the targets to which the container
+// tried to connect. unreachable is the reason why the container did not connect to this machine, or
+// nil if it did. err is any other failure.
 func askNode(ctx context.Context, t terminal, settings *config.Config) (what reachTargets, unreachable, err error) {
 	settings, err = settings.With(map[string]string{
 		config.Master.Name(): "yarn", config.DeployMode.Name(): config.DeployCluster, config.WaitAppCompletion.Name(): "true", config.AppName.Name(): "yarn-submit doctor",
@@ -86,9 +86,9 @@ func askNode(ctx context.Context, t terminal, settings *config.Config) (what rea
 	return what, unreachable, nil
 }
 
-// reachableIn returns what containers of a cluster need to reach. All ResourceManagers are
-// one server with several addresses, because only the active one listens for
-// ApplicationMasters.
+// reachableIn returns the targets to which containers of a cluster must be able to connect. All
+// ResourceManagers are one server with several addresses, because only the active ResourceManager
+// listens for ApplicationMasters.
 func reachableIn(cluster *client.Cluster, settings *config.Config) (what reachTargets, err error) {
 	hadoop := cluster.Hadoop()
 	managers, err := hadoop.ResourceManagers("yarn.resourcemanager.scheduler.address")
@@ -111,11 +111,11 @@ func reachableIn(cluster *client.Cluster, settings *config.Config) (what reachTa
 	return what, err
 }
 
-// driverListener listens where a driver on this machine would listen in client mode.
+// driverListener listens at the address at which a driver in client mode would listen.
 type driverListener struct {
 	listener  *net.TCPListener
-	address   string     // host:port for containers
-	connected chan error // receives nil after the first connection, else an error
+	address   string     // host:port to which containers connect
+	connected chan error // receives nil after the first connection, or the error of the listener
 }
 
 func listenAsDriver(ctx context.Context, cluster *client.Cluster, settings *config.Config) (*driverListener, error) {
@@ -151,12 +151,12 @@ func listenAsDriver(ctx context.Context, cluster *client.Cluster, settings *conf
 	return end, nil
 }
 
-// acceptTime is how long reached waits for a connection. It is ample for a connection that
-// was made while the application ran.
+// acceptTime is how long reached waits for a connection. One second is enough, because the
+// container has connected before the application ended.
 const acceptTime = time.Second
 
-// reached fails if no container has connected. It must be called at most once, after the
-// end of the application.
+// reached returns an error if no container has connected. It must be called after the end of the
+// application, and only once.
 func (d *driverListener) reached() error {
 	_ = d.listener.SetDeadline(time.Now().Add(acceptTime))
 	if err := <-d.connected; err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// commandLines returns the arguments of yarn-submit's command lines in a page's code
-// blocks. A line that begins with --conf stands for a submission with it.
+// commandLines returns the arguments of each yarn-submit command line in the code blocks of a page.
+// For a line that begins with --conf, it returns a submit command with this flag.
 func commandLines(page string) [][]string {
 	start := regexp.MustCompile(`(?:^|[\s(/])yarn-submit `)
 	var lines [][]string
@@ -45,8 +45,8 @@ func commandLines(page string) [][]string {
 	return lines
 }
 
-// shellWords splits a command as a shell does, up to a pipe, a semicolon, an
-// ampersand, a parenthesis or a comment.
+// shellWords splits a command line into words as a shell does. It stops at a pipe, a semicolon, an
+// ampersand, a closing parenthesis or a comment.
 func shellWords(line string) []string {
 	var words []string
 	var word strings.Builder
@@ -78,7 +78,8 @@ func shellWords(line string) []string {
 	return words
 }
 
-// TestCommandLinesOfDocumentsParse checks flags, arguments and settings, and runs nothing.
+// TestCommandLinesOfDocumentsParse checks the flags, arguments and settings of all command lines in
+// the documents. It does not run the commands.
 func TestCommandLinesOfDocumentsParse(t *testing.T) {
 	documents := []string{"../../README.md", "../../CONTRIBUTING.md", "../../examples/ci/README.md"}
 	guides, err := filepath.Glob("../../docs/*.md")
@@ -97,7 +98,7 @@ func TestCommandLinesOfDocumentsParse(t *testing.T) {
 	require.Error(t, parses([]string{"submit", "--conf", "executor.memroy=2g", "./app"}))
 }
 
-// parses runs a command line up to loading its settings.
+// parses parses a command line and loads its settings, without running the command.
 func parses(args []string) error {
 	root := newRoot(terminal{stdout: io.Discard, console: client.NewConsole(io.Discard)})
 	for _, c := range root.Commands() {
@@ -111,7 +112,7 @@ func parses(args []string) error {
 	return root.Execute()
 }
 
-// loads checks the settings that a command's flags set.
+// loads checks the settings that the flags of a command set.
 func loads(c *cobra.Command) error {
 	values := map[string]string{}
 	if entries, err := c.Flags().GetStringArray("conf"); err == nil {

@@ -15,10 +15,10 @@ import (
 type dryRun struct {
 	Name     string                `json:"name"`
 	Master   string                `json:"master"`
-	Queue    string                `json:"queue,omitempty"` // "" if the cluster chooses
+	Queue    string                `json:"queue,omitempty"` // "" if the cluster chooses the queue
 	Files    []string              `json:"files"`
 	Archives []string              `json:"archives"`
-	Settings map[string]drySetting `json:"settings"` // by key; only those that are set
+	Settings map[string]drySetting `json:"settings"` // by key; only settings that were set explicitly
 	Plan     *command.Plan         `json:"plan"`
 }
 
@@ -27,10 +27,11 @@ type drySetting struct {
 	Source string `json:"source"`
 }
 
-// inheritedValue is printed for a value from the environment, which may be a secret.
+// inheritedValue is printed instead of a value from the environment, because the value may be a
+// secret.
 const inheritedValue = "(from the environment)"
 
-// printDryRun prints what would be submitted.
+// printDryRun prints what a submission would submit.
 func (w *runJob) printDryRun(t terminal, asJSON bool) error {
 	w.hideInherited()
 	dry := dryRun{
@@ -55,7 +56,7 @@ func (w *runJob) printDryRun(t terminal, asJSON bool) error {
 	return err
 }
 
-// hideInherited replaces the job file's values from the environment by inheritedValue.
+// hideInherited sets the values in w.job that come from the environment to inheritedValue.
 func (w *runJob) hideInherited() {
 	if w.job == nil {
 		return
@@ -71,7 +72,7 @@ func (w *runJob) hideInherited() {
 	}
 }
 
-// maxShownTasks bounds the tasks of a step that are printed.
+// maxShownTasks is the maximum number of tasks that are printed for each step.
 const maxShownTasks = 20
 
 func (d *dryRun) text(settings *config.Config) string {

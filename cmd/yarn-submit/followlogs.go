@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// lastLinesTimeout bounds the wait for the last log lines after an application's end.
+// lastLinesTimeout limits the wait for the last log lines after an application has ended.
 const lastLinesTimeout = 30 * time.Second
 
 // logPrinter prints the log lines of one application while it runs.
@@ -19,14 +19,14 @@ type logPrinter struct {
 	cluster  clusterClient
 	terminal terminal
 	group    sync.WaitGroup
-	stop     context.CancelCauseFunc // nil until an application is submitted
+	stop     context.CancelCauseFunc // nil until the application is submitted
 }
 
-// errApplicationEnded is the cause with which the method end cancels FollowLogs, if that has
-// not returned within lastLinesTimeout.
+// errApplicationEnded is the cause with which the method end cancels FollowLogs, if FollowLogs has
+// not returned lastLinesTimeout after the end of the application.
 var errApplicationEnded = errors.New("the application is over")
 
-// checkLogs fails if --logs cannot be combined with the other flags.
+// checkLogs fails if --logs is combined with flags or settings that exclude it.
 func (s programRun) checkLogs() error {
 	switch {
 	case !s.logs:
@@ -43,8 +43,8 @@ func (s programRun) checkLogs() error {
 	return nil
 }
 
-// followLogs makes job print the containers' log lines after the submission, if --logs
-// is given. The caller must call end when the application has ended.
+// followLogs makes job print the log lines of the containers after the submission, if --logs is
+// set. The caller must call end when the application has ended.
 func (s programRun) followLogs(ctx context.Context, t terminal, cluster clusterClient, job *client.Job) (end func()) {
 	if !s.logs {
 		return func() {}
@@ -58,8 +58,8 @@ func (s programRun) followLogs(ctx context.Context, t terminal, cluster clusterC
 	return printed.end
 }
 
-// begin prints an application's log lines in the background. It continues after ctx has
-// ended, because the application is then killed, and the user wants to see its last lines.
+// begin prints an application's log lines in the background. Printing continues after ctx has
+// ended, so that the user sees the last lines of the application, which is then killed.
 func (s *logPrinter) begin(ctx context.Context, id string) {
 	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group.Go(func() {
@@ -70,8 +70,8 @@ func (s *logPrinter) begin(ctx context.Context, id string) {
 	})
 }
 
-// writer returns a writer to stdout. It writes through the console if stdout and the
-// console are the same terminal.
+// writer returns a writer to stdout. If stdout and the console are the same terminal, the writer
+// writes through the console, so that the lines do not garble the live line.
 func (s *logPrinter) writer() *lineWriter {
 	writer := newLineWriter(s.terminal.stdout)
 	if s.terminal.sameScreen {
@@ -80,7 +80,7 @@ func (s *logPrinter) writer() *lineWriter {
 	return writer
 }
 
-// end waits at most lastLinesTimeout for the last lines.
+// end waits until all log lines are printed, but at most lastLinesTimeout.
 func (s *logPrinter) end() {
 	if s.stop == nil {
 		return // nothing was submitted

@@ -43,8 +43,8 @@ your home directory. put and get take paths on this machine, too. In quotes,
 	return c
 }
 
-// onFiles makes c log in and call run. files gives access to this machine's files, and to
-// HDFS if Hadoop is configured.
+// onFiles sets the function of command c: it logs in to Kerberos if the cluster requires it, and
+// calls run. files accesses this machine's files, and HDFS if Hadoop is configured.
 func onFiles(t terminal, c *cobra.Command, run func(ctx context.Context, files *storage.Files, args []string) error) {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		settings, err := config.FromEnvironment(config.Sources{})
@@ -69,25 +69,26 @@ func onFiles(t terminal, c *cobra.Command, run func(ctx context.Context, files *
 	}
 }
 
-// addFlag adds the flag --name. Each of letters is a short form of it, such as -r and -R in
-// Hadoop's commands.
+// addFlag adds the flag --name. Each letter of letters is a short form of the flag, such as -r and
+// -R in Hadoop's commands.
 func addFlag(c *cobra.Command, name, letters, usage string) *bool {
 	value := c.Flags().BoolP(name, letters[:1], false, usage)
 	for _, letter := range letters[1:] {
 		c.Flags().BoolVarP(value, "also-"+string(letter), string(letter), false, usage)
-		_ = c.Flags().MarkHidden("also-" + string(letter)) // the flag exists
+		_ = c.Flags().MarkHidden("also-" + string(letter)) // MarkHidden fails only for unknown flags
 	}
 	return value
 }
 
-// addHumanReadable adds the flag --human-readable. As in Hadoop's commands, -h is short for it, and
-// no longer for --help.
+// addHumanReadable adds the flag --human-readable. Its short form is -h, as in Hadoop's commands,
+// so -h is no longer the short form of --help.
 func addHumanReadable(c *cobra.Command) *bool {
 	c.Flags().Bool("help", false, "help for "+c.Name())
 	return c.Flags().BoolP("human-readable", "h", false, "print sizes as 1.5 GB")
 }
 
-// minArgs requires n arguments or more. names describes them, for errors.
+// minArgs requires at least n arguments. The parameter names is the text that describes the
+// arguments in the error.
 func minArgs(n int, names string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) >= n {
@@ -100,10 +101,10 @@ func minArgs(n int, names string) cobra.PositionalArgs {
 // namedFile is a file or a directory that an argument of a command names.
 type namedFile struct {
 	storage.Info
-	shown string // its path as it is printed: with a scheme only if the argument has one
+	shown string // path to print; has a scheme only if the argument has one
 }
 
-// matching returns the files and directories that args name. An argument may be a pattern.
+// matching returns the files and directories that args name. Each argument may be a glob pattern.
 func matching(ctx context.Context, files *storage.Files, args []string) ([]namedFile, error) {
 	var found []namedFile
 	for _, arg := range args {
@@ -118,7 +119,7 @@ func matching(ctx context.Context, files *storage.Files, args []string) ([]named
 	return found, nil
 }
 
-// shownAs returns uri, without its scheme and authority if arg has no scheme.
+// shownAs returns uri. If arg has no scheme, shownAs removes the scheme and the authority.
 func shownAs(arg, uri string) string {
 	if strings.Contains(arg, ":/") {
 		return uri
@@ -127,7 +128,7 @@ func shownAs(arg, uri string) string {
 	return rest[strings.Index(rest, "/"):]
 }
 
-// in returns the namedFile for info, which describes an entry of the directory f.
+// in returns the namedFile for info, an entry of the directory f.
 func (f namedFile) in(info storage.Info) namedFile {
 	return namedFile{Info: info, shown: strings.TrimSuffix(f.shown, "/") + "/" + info.Name}
 }
@@ -142,8 +143,7 @@ func (f namedFile) entries(ctx context.Context, files *storage.Files) ([]namedFi
 	return entries, err
 }
 
-// onThisMachine converts paths of this machine to file:// URIs. It leaves "-" and URIs as
-// they are.
+// onThisMachine converts local paths to file:// URIs. It does not change "-" and URIs.
 func onThisMachine(paths []string) ([]string, error) {
 	uris := slices.Clone(paths)
 	for i, path := range paths {

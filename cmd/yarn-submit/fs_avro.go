@@ -9,10 +9,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// maxAvroBlock is the largest size in bytes that a block of an Avro file may have.
+// maxAvroBlock is the maximum size in bytes of a block of an Avro file.
 const maxAvroBlock = 256 << 20
 
-// printAvro prints the first limit records of an Avro container file: see printRows.
+// printAvro implements printRows for Avro container files.
 func printAvro(_ context.Context, file storage.File, limit int, w io.Writer) error {
 	info := file.Stat()
 	if info.Size == 0 || limit == 0 {

@@ -76,13 +76,14 @@ decompressed.`,
 	return c
 }
 
-// copier copies files from one file system to another.
+// copier copies files within and between file systems.
 type copier struct {
 	files *storage.Files
 	force bool
 }
 
-// copy copies files and directories to a path that does not exist, or into a directory.
+// copy copies files and directories. target is an existing directory, or a path that does not
+// exist.
 func (c copier) copy(ctx context.Context, sources []string, target string) error {
 	found, err := matching(ctx, c.files, sources)
 	if err != nil {
@@ -129,14 +130,14 @@ func (c copier) isDirectory(ctx context.Context, target string) (bool, error) {
 	return false, err
 }
 
-// tree copies a file, or a directory with all below it.
+// tree copies a file, or a directory with all files and directories below it.
 func (c copier) tree(ctx context.Context, source storage.Info, target string) error {
 	if !source.Dir {
 		opened, err := c.files.Open(ctx, source.Path)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = opened.Close() }() // it is only read
+		defer func() { _ = opened.Close() }() // only read, so an error does not matter
 		return c.write(ctx, opened, target)
 	}
 	if err := c.files.MkdirAll(ctx, target, 0o755); err != nil {
@@ -154,8 +155,8 @@ func (c copier) tree(ctx context.Context, source storage.Info, target string) er
 	return nil
 }
 
-// write writes content to the file target. Until the file is complete, it has a hidden name,
-// which jobs skip.
+// write writes a file with this content. Until the file is complete, it has a hidden name, so that
+// jobs do not read it.
 func (c copier) write(ctx context.Context, content io.Reader, target string) error {
 	uri, err := c.files.Qualify(target)
 	if err != nil {
@@ -175,7 +176,7 @@ func (c copier) write(ctx context.Context, content io.Reader, target string) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = w.Abort() }() // no effect after Close
+	defer func() { _ = w.Abort() }() // no effect after a successful Close
 	if _, err := io.Copy(w, content); err != nil {
 		return err
 	}

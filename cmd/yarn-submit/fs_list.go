@@ -66,7 +66,7 @@ func (l *lister) add(f namedFile) {
 	l.listed = append(l.listed, listedFile{Path: f.shown, Size: f.Size, Dir: f.Dir, Mode: f.Mode.String(), Owner: f.Owner, Modified: f.ModTime})
 }
 
-// list adds the entries of a directory, and with --recursive all that is below it.
+// list adds the entries of a directory and, with --recursive, all files and directories below it.
 func (l *lister) list(ctx context.Context, directory namedFile) error {
 	entries, err := directory.entries(ctx, l.files)
 	if err != nil {
@@ -94,7 +94,7 @@ func (l *lister) print(t terminal) error {
 	return table.Flush()
 }
 
-// sizeText returns a number of bytes as digits or, if human is set, such as 1.5 GB.
+// sizeText formats a number of bytes: as digits or, if human is true, like 1.5 GB.
 func sizeText(bytes int64, human bool) string {
 	if !human || bytes < 1000 {
 		return fmt.Sprint(bytes)
@@ -154,13 +154,13 @@ below it. Copies that HDFS keeps of a block do not count.`,
 	return c
 }
 
-// usedBytes is a row of du's output: a file, or a directory with all that is below it.
+// usedBytes is a row of du's output, for a file or for a directory with all files below it.
 type usedBytes struct {
 	Path string `json:"path"`
 	Size int64  `json:"size"`
 }
 
-// totalSize returns the bytes of a file, or of all files below a directory.
+// totalSize returns the size in bytes of a file, or of all files below a directory.
 func totalSize(ctx context.Context, files *storage.Files, f namedFile) (int64, error) {
 	if !f.Dir {
 		return f.Size, nil

@@ -16,11 +16,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// printRows prints the first limit rows of a file as JSON, one row a line.
+// printRows prints the first limit rows of a file as JSON, one row on each line.
 type printRows func(ctx context.Context, file storage.File, limit int, w io.Writer) error
 
-// rowFormats has the file formats that cat and head print as JSON, by the suffix of the
-// file's name.
+// rowFormats are the file formats that cat and head print as JSON, by file name suffix.
 var rowFormats = map[string]printRows{".avro": printAvro, ".parquet": parquet.JSONLines}
 
 func newFSCat(t terminal) *cobra.Command {
@@ -66,7 +65,7 @@ func newFSHead(t terminal) *cobra.Command {
 	return c
 }
 
-// show opens the files that args name, and calls printFile for each.
+// show opens the files that args name, and calls printFile for each file.
 func show(ctx context.Context, t terminal, files *storage.Files, args []string, printFile func(f namedFile, opened storage.File) error) error {
 	found, err := matching(ctx, files, args)
 	if err != nil {
@@ -90,13 +89,13 @@ func show(ctx context.Context, t terminal, files *storage.Files, args []string, 
 	return nil
 }
 
-// printContent prints the first limit lines or rows of a file, decompressed.
+// printContent prints the first limit lines or rows of a file. It decompresses the file.
 func printContent(ctx context.Context, w io.Writer, f namedFile, opened storage.File, limit int) error {
 	if rows := rowFormats[path.Ext(f.Name)]; rows != nil {
 		return rows(ctx, opened, limit, w)
 	}
 	if f.Size == 0 {
-		return nil // decompressing would fail: a file that was only created has no header
+		return nil // an empty file has no header, so decompressing would fail
 	}
 	content, err := storage.Decompress(opened, storage.CompressionOf(f.Name))
 	if err != nil {

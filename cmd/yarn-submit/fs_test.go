@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// tree makes a directory with files of several kinds and returns its path.
+// tree creates a directory with files of several kinds and returns its path.
 func tree(t *testing.T) string {
 	t.Helper()
 	t.Setenv("HADOOP_CONF_DIR", "")
@@ -140,7 +140,7 @@ func TestFSCopies(t *testing.T) {
 	require.FileExists(t, other+"/c.bz2")
 }
 
-// TestFSPutLeavesNoHalfFile reads a source that fails after some bytes.
+// TestFSPutLeavesNoHalfFile puts a file from a reader that fails after some bytes.
 func TestFSPutLeavesNoHalfFile(t *testing.T) {
 	files := storage.New(storage.Options{})
 	defer func() { require.NoError(t, files.Close()) }()

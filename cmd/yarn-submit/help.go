@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// commandGroups lists the commands as in the help. Others come last.
+// commandGroups are the groups of commands in the help. Commands in no group come last.
 var commandGroups = []struct {
 	title string
 	names []string
@@ -24,13 +24,14 @@ var commandGroups = []struct {
 }
 
 const (
-	// helpWidth is the help's width, in columns, without a terminal; maxHelpWidth bounds it on one.
+	// helpWidth is the width of the help in columns if the output is not a terminal. maxHelpWidth
+	// is the maximum width on a terminal.
 	helpWidth, maxHelpWidth = 80, 100
-	// helpColumn bounds the column before the explanations.
+	// helpColumn is the maximum width of the left column, before the explanations.
 	helpColumn = 30
 )
 
-// columns returns the width of the help on w.
+// columns returns the width in columns of the help on w.
 func columns(w io.Writer) int {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -85,7 +86,7 @@ func commandsText(root *cobra.Command, width int) string {
 	return b.String()
 }
 
-// rowsOf returns a row of a table for each command.
+// rowsOf returns a row of the help table for each command.
 func rowsOf(commands []*cobra.Command) [][2]string {
 	var rows [][2]string
 	for _, c := range commands {
@@ -114,14 +115,14 @@ func flagsText(flags *pflag.FlagSet, width int) string {
 	return table(rows, width)
 }
 
-// flagUsage splits a flag's usage, "`NAME`: meaning", into the value's name, "" for
-// none, and the meaning.
+// flagUsage splits the usage text of a flag, "`NAME`: meaning", into the name of the value ("" if
+// there is none) and the meaning.
 func flagUsage(f *pflag.Flag) (name, text string) {
 	name, text = pflag.UnquoteUsage(f)
 	return name, strings.TrimPrefix(text, name+": ")
 }
 
-// table aligns the explanations of rows and wraps them at width.
+// table formats rows with aligned explanations, wrapped at width columns.
 func table(rows [][2]string, width int) string {
 	left := 0
 	for _, row := range rows {

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// TestHelpFitsATerminal reads the help of every command.
+// TestHelpFitsATerminal checks the line lengths in the help of every command.
 func TestHelpFitsATerminal(t *testing.T) {
 	var names []string
 	for _, c := range newRoot(terminal{console: client.NewConsole(nil)}).Commands() {
@@ -33,7 +33,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 	}
 }
 
-// TestHelpNamesEveryCommand checks the help's groups.
+// TestHelpNamesEveryCommand checks that commandGroups contains every command.
 func TestHelpNamesEveryCommand(t *testing.T) {
 	root := newRoot(terminal{console: client.NewConsole(nil)})
 	root.InitDefaultHelpCmd()

@@ -77,14 +77,15 @@ func addLogDirectory(c *cobra.Command) *string {
 	return c.Flags().String("dir", "", "`DIR`: the directory of the logs (eventLog.dir)")
 }
 
-// historyReader reads event logs with the rights of the user.
+// historyReader reads event logs as the user who runs the command.
 type historyReader struct {
 	identity  *client.Identity
 	files     *storage.Files
 	directory string
 }
 
-// openHistoryIn opens the logs in the directory that --dir names; "" means eventLog.dir.
+// openHistoryIn returns a reader of the logs in directory, the value of --dir; "" means
+// eventLog.dir.
 func openHistoryIn(t terminal, directory string) (*historyReader, error) {
 	flags := map[string]string{}
 	if directory != "" {
@@ -118,7 +119,7 @@ func openHistory(t terminal, settings *config.Config) (*historyReader, error) {
 }
 
 func (h *historyReader) close() {
-	_ = h.files.Close() // files were only read
+	_ = h.files.Close() // only read, so an error does not matter
 	h.identity.Close()
 }
 
@@ -149,7 +150,9 @@ func printLogs(w io.Writer, logs []eventlog.Entry) error {
 	return table.Flush()
 }
 
-// find returns the path of an application's log: of its latest attempt that has one.
+// find returns the path of an application's log. named is the application's id, or the path of the
+// log if it contains a slash. If several attempts have logs, find returns the log of the latest
+// attempt.
 func (h *historyReader) find(ctx context.Context, named string) (string, error) {
 	if strings.Contains(named, "/") {
 		return named, nil
@@ -170,9 +173,9 @@ func (h *historyReader) find(ctx context.Context, named string) (string, error) 
 	return latest.Path, nil
 }
 
-// show serves the pages of an application until the user stops it. At first the pages show
-// the log's summary, which does not have the single tasks. Meanwhile show reads the whole
-// log.
+// show serves the pages of an application until the user interrupts the command. The pages first
+// show the log's summary, which contains no single tasks. In the background, show reads the whole
+// log, which the pages then show.
 func (h *historyReader) show(ctx context.Context, t terminal, named string, port int, asJSON bool) error {
 	path, err := h.find(ctx, named)
 	if err != nil {
@@ -226,7 +229,7 @@ func (h *historyReader) show(ctx context.Context, t terminal, named string, port
 	return nil
 }
 
-// load reads a log, and warns if its end is missing.
+// load reads a log. If the end of the log is missing, load prints a warning.
 func (h *historyReader) load(ctx context.Context, t terminal, path string) (*events.Snapshot, error) {
 	model, truncated, err := eventlog.Load(ctx, h.files, path, events.Limits{})
 	state := model.Snapshot()

@@ -80,8 +80,8 @@ func TestHistoryOfUnknownApplications(t *testing.T) {
 	require.Contains(t, stderr, "application_1700000000000_0001 has no event log in "+directory)
 }
 
-// servedHistory serves the pages of an application or event log, and returns a function that
-// opens a page.
+// servedHistory serves the pages of the application or event log named, and returns a function that
+// fetches a page.
 func servedHistory(t *testing.T, directory, named string) (page func(query string) string) {
 	t.Helper()
 	h, err := openHistoryIn(terminal{console: client.NewConsole(io.Discard)}, "file://"+directory)
@@ -127,7 +127,7 @@ func TestHistoryOfAKilledDriver(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(directory, "local-1.1.failed.jsonl.zst"))
 	require.NoError(t, err)
 	cut := filepath.Join(directory, "local-2.1.running.jsonl.zst")
-	require.NoError(t, os.WriteFile(cut, content[:len(content)-30], 0o600)) // without its summary
+	require.NoError(t, os.WriteFile(cut, content[:len(content)-30], 0o600)) // cut off the end of the log with the summary
 	page := servedHistory(t, directory, "file://"+cut)
 	require.Contains(t, page(""), `data-live=""`)
 	require.Contains(t, page(""), "no such file")

@@ -18,19 +18,20 @@ import (
 )
 
 const (
-	// headerTimeout bounds the time in which a reader sends the header of a request.
+	// headerTimeout limits how long a client may take to send the header of a request.
 	headerTimeout = 10 * time.Second
-	// serverCloseTimeout is how long open requests get to end.
+	// serverCloseTimeout is how long the server waits for open requests when it stops.
 	serverCloseTimeout = 5 * time.Second
 )
 
-// historyServerFlags are the flags of history for a server of all logs of a directory.
+// historyServerFlags are the flags of the command history that make it serve all logs of a
+// directory.
 type historyServerFlags struct {
-	address    string // host:port; "" if there is no such server
+	address    string // host:port; "" if the command serves no directory
 	userHeader string
 	proxies    []string
 
-	trusted []netip.Prefix // proxies, parsed
+	trusted []netip.Prefix // addresses of trusted proxies, parsed
 }
 
 func addTeamServer(c *cobra.Command) *historyServerFlags {
@@ -41,7 +42,7 @@ func addTeamServer(c *cobra.Command) *historyServerFlags {
 	return s
 }
 
-// check checks the flags. args are the arguments of history.
+// check checks the flags. args are the arguments of the command history.
 func (s *historyServerFlags) check(args []string) error {
 	switch {
 	case s.address == "" && s.userHeader != "":
@@ -67,7 +68,7 @@ func (s *historyServerFlags) check(args []string) error {
 	return nil
 }
 
-// serve serves the logs until ctx ends.
+// serve serves the logs of the directory until ctx ends.
 func (s *historyServerFlags) serve(ctx context.Context, t terminal, h *historyReader) error {
 	listener, err := net.Listen("tcp", s.address)
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *historyServerFlags) serve(ctx context.Context, t terminal, h *historyRe
 	switch {
 	case s.userHeader != "":
 	case listener.Addr().(*net.TCPAddr).IP.IsLoopback():
-		handler = ui.Local(handler) // so that other servers' pages in the user's browser cannot read the logs
+		handler = ui.Local(handler) // so that pages of other servers in the user's browser cannot read the logs
 	default:
 		t.console.Warn("everyone who reaches %s sees the applications that have no acls.enable, see --user-header", listener.Addr())
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// serveTeam serves the logs of a directory with flags of history, and returns the address
-// and what is printed for people.
+// serveTeam runs the command history with flags that serve a directory of logs. It returns the
+// server's address and the command's messages.
 func serveTeam(t *testing.T, directory string, flags ...string) (url string, messages *bytes.Buffer) {
 	t.Helper()
 	messages = &bytes.Buffer{}

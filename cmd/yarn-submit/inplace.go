@@ -16,12 +16,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runInPlace replaces this process by the program, which runs the driver. For when it
-// returns, see replace.
+// runInPlace replaces this process by the program, which runs the driver. It returns under the same
+// conditions as the function replace.
 func (s programRun) runInPlace(t terminal) error {
 	properties := s.settings.Map()
 	if s.verbose && !s.settings.IsSet(config.LogLevel.Name()) {
-		properties[config.LogLevel.Name()] = "info" // otherwise the program logs only warnings
+		properties[config.LogLevel.Name()] = "info" // without this setting, the program logs only warnings
 	}
 	var environment []string
 	switch {
@@ -50,7 +50,7 @@ func (s programRun) runInPlace(t terminal) error {
 	if s.report != "" {
 		environment = append(environment, launch.EnvReportFile+"="+s.report)
 	}
-	// With EnvProperties the program ignores BOBBIN_… variables and the defaults file.
+	// If EnvProperties is set, the program ignores BOBBIN_… variables and the defaults file.
 	for name, values := range map[string]map[string]string{launch.EnvProperties: properties, launch.EnvOrigins: s.settings.Origins()} {
 		encoded, err := json.Marshal(values)
 		if err != nil {
@@ -61,9 +61,9 @@ func (s programRun) runInPlace(t terminal) error {
 	return replace(t, s.program, append([]string{s.program}, s.args...), environment)
 }
 
-// localEnvironment returns the environment variables that the settings define for the driver
-// and for executors, because on this machine one process is both. It warns of settings that
-// have no effect on this machine.
+// localEnvironment returns the environment variables that the settings define for the driver and
+// for executors, because on this machine one process is both driver and executor. It warns about
+// settings that have no effect on this machine.
 func localEnvironment(t terminal, settings *config.Config) []string {
 	for _, key := range []config.Key[[]string]{config.Files, config.Archives} {
 		if len(key.In(settings)) > 0 {
@@ -79,10 +79,9 @@ func localEnvironment(t terminal, settings *config.Config) []string {
 	return environment
 }
 
-// replace replaces this process by a program (exec), so that the program's exit
-// status, signals and output take the place of its own. It returns only if the exec
-// fails. But if t.waitForChild is set, it runs the program as a child process to its
-// end.
+// replace replaces this process by a program (exec), so that the program receives the signals and
+// determines the exit status. replace returns only if the exec fails. If t.waitForChild is set,
+// replace instead runs the program as a child process, and returns when it has ended.
 func replace(t terminal, program string, argv, environment []string) error {
 	path, err := filepath.Abs(program)
 	if err != nil {
@@ -96,8 +95,8 @@ func replace(t terminal, program string, argv, environment []string) error {
 	return client.UsageError(fmt.Errorf("cannot run %s: %w", program, err))
 }
 
-// runChild runs a program as a child process and forwards signals. A failure is a
-// *commandStatus.
+// runChild runs a program as a child process, and forwards signals to it. If the program fails,
+// runChild returns a *commandStatus.
 func runChild(t terminal, path string, argv, environment []string) error {
 	child := &exec.Cmd{Path: path, Args: argv, Env: append(os.Environ(), environment...), Stdin: os.Stdin, Stdout: t.stdout, Stderr: os.Stderr}
 	signals := make(chan os.Signal, 4)
@@ -111,7 +110,7 @@ func runChild(t terminal, path string, argv, environment []string) error {
 	for {
 		select {
 		case received := <-signals:
-			_ = child.Process.Signal(received) // fails if the child has ended
+			_ = child.Process.Signal(received) // fails if the child has already ended
 		case err := <-ended:
 			var exit *exec.ExitError
 			if errors.As(err, &exit) && exit.ExitCode() > 0 {

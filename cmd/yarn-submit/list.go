@@ -47,11 +47,11 @@ func newList(t terminal) *cobra.Command {
 	return c
 }
 
-// printList prints a table of applications. It adds colours after aligning the
-// columns, as escape sequences take no width.
+// printList prints a table of applications. It adds colours after the columns are aligned, because
+// escape sequences would count as text.
 func printList(w io.Writer, applications []client.ListedApplication, colours bool) error {
 	rows := [][]string{{"APPLICATION", "NAME", "USER", "QUEUE", "STATE", "STATUS", "STARTED", "TOOK"}}
-	const state, status = 4, 5 // columns
+	const state, status = 4, 5 // indexes of the columns
 	for _, a := range applications {
 		rows = append(rows, []string{a.ApplicationID, a.Name, a.User, a.Queue, a.State, a.FinalStatus, started(a), took(a)})
 	}
@@ -77,8 +77,8 @@ func printList(w io.Writer, applications []client.ListedApplication, colours boo
 	return nil
 }
 
-// started returns when an application started. A ResourceManager may hide it from those
-// who may not view the application.
+// started formats the start time of an application. The time is unknown if the ResourceManager
+// hides it from a user who may not view the application.
 func started(a client.ListedApplication) string {
 	if a.Started.IsZero() {
 		return "unknown"
@@ -86,7 +86,7 @@ func started(a client.ListedApplication) string {
 	return a.Started.Format(time.DateTime)
 }
 
-// took returns how long an application has run.
+// took formats how long an application ran, or has been running.
 func took(a client.ListedApplication) string {
 	if a.Started.IsZero() {
 		return "unknown"

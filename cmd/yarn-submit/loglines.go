@@ -13,16 +13,16 @@ import (
 // lineColours are the colours that distinguish containers.
 var lineColours = []string{"\x1b[36m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[34m", "\x1b[31m", "\x1b[96m", "\x1b[93m", "\x1b[92m", "\x1b[95m"}
 
-// lineWriter writes log lines, each after its container's name. Only one goroutine at a time
-// may use it.
+// lineWriter writes log lines. Each line begins with the name of its container. A lineWriter is not
+// safe for concurrent use.
 type lineWriter struct {
 	w       io.Writer
 	colours bool
-	width   int            // of the longest name so far
-	colour  map[string]int // index in lineColours, by container
+	width   int            // width of the longest name so far, in characters
+	colour  map[string]int // index in lineColours, by container name
 }
 
-// firstWidth is the initial width of the column of names; most fit.
+// firstWidth is the initial width of the column of names. Most names fit.
 const firstWidth = len("executor 1")
 
 func newLineWriter(w io.Writer) *lineWriter {
@@ -45,8 +45,8 @@ func (l *lineWriter) write(line logs.Line) error {
 	return err
 }
 
-// lineName returns the name before a line: "driver", "executor 3", "executor 3
-// task-0-0.out", and for the second application attempt "driver/2".
+// lineName returns the name that is printed before a log line: "driver", "executor 3", "executor 3
+// task-0-0.out" or, for the second application attempt, "driver/2".
 func lineName(line logs.Line) string {
 	name := "executor " + line.Executor
 	switch line.Executor {

@@ -61,7 +61,7 @@ type fileWithContent struct {
 	Content string `json:"content"`
 }
 
-// printLog prints a log file below a heading, or nothing for an empty file.
+// printLog prints a heading and the content of a log file. It prints nothing for an empty file.
 func printLog(w io.Writer, file logs.File, content io.Reader) error {
 	if file.Size == 0 {
 		return nil

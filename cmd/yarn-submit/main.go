@@ -1,10 +1,9 @@
-// Command yarn-submit submits programs and commands to a YARN cluster or a
-// standalone cluster, and reports on them.
+// Command yarn-submit submits programs and commands to a YARN cluster or a standalone cluster, and
+// shows their state, logs and history.
 //
-// Each command has a file of its own. For a new flag of submit and run, declare its
-// setting in internal/config and add a line to settingFlags in settings.go; the
-// packages that use the setting read it from the configuration. target.go decides
-// where a program runs.
+// Each command has its own file. To add a flag to submit and run, declare its setting in
+// internal/config, and add a line to settingFlags in settings.go. The packages that use the setting
+// read it from the configuration. target.go decides where a program runs.
 package main
 
 import (
@@ -23,8 +22,7 @@ import (
 )
 
 func main() {
-	// For yarn-submit run, the cluster runs this binary in these roles, which have no
-	// command line.
+	// The cluster starts this binary in these roles for yarn-submit run. They have no command line.
 	switch launch.Role(os.Getenv(launch.EnvRole)) {
 	case launch.RoleExecutor, launch.RoleLauncher, launch.RoleMaster, launch.RoleWorker, launch.RoleGuard:
 		command.Main(nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// asCommand makes this test binary behave as yarn-submit does.
+// asCommand is an environment variable that makes this test binary run as yarn-submit.
 const asCommand = "YARN_SUBMIT_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(withoutDefaults(m.Run))
 }
 
-// withoutDefaults runs tests with an empty defaults file, whatever this machine and
-// its user have.
+// withoutDefaults runs tests with an empty defaults file, so that the defaults files of this
+// machine and its user have no effect.
 func withoutDefaults(tests func() int) int {
 	directory, err := os.MkdirTemp("", "yarn-submit-test-")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestWrongUsage(t *testing.T) {
 	require.NoError(t, os.WriteFile(text, []byte("#!/bin/sh\n"), 0o700))
 	for _, test := range []struct {
 		args []string
-		want string // text in the last line
+		want string // text that the last line of stderr must contain
 	}{
 		{nil, "no command: want one of"},
 		{[]string{"sumbit"}, `unknown command "sumbit", did you mean submit?`},
@@ -128,7 +128,7 @@ func TestVerbosePrintsEverySettingAndItsSource(t *testing.T) {
 	}
 }
 
-// ownProcess runs this test binary as yarn-submit.
+// ownProcess returns a command that runs this test binary as yarn-submit in a new process.
 func ownProcess(args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
 	c.Env = append(os.Environ(), asCommand+"=1")
@@ -205,8 +205,8 @@ func TestVersionFlag(t *testing.T) {
 	require.Equal(t, command, flag)
 }
 
-// TestHint checks that the error of a cluster that does not answer names the source
-// of its address.
+// TestHint checks that the error for a cluster that does not answer names the configuration that
+// contains the cluster's address.
 func TestHint(t *testing.T) {
 	t.Setenv("HADOOP_CONF_DIR", "/etc/hadoop")
 	away := &yarnrest.UnavailableError{Service: "ResourceManager"}

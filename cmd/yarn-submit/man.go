@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// newMan returns the hidden command that writes the manual pages, for packages.
+// newMan returns the hidden command that writes the manual pages. Builds of packages run it.
 func newMan() *cobra.Command {
 	c := &cobra.Command{
 		Use:    "man directory",
@@ -27,7 +27,7 @@ func newMan() *cobra.Command {
 			return client.UsageError(fmt.Errorf("the directory of the manual pages: %w", err))
 		}
 		root := c.Root()
-		root.DisableAutoGenTag = true // so that SOURCE_DATE_EPOCH makes pages reproducible
+		root.DisableAutoGenTag = true // omit the date, so that builds are reproducible
 		for _, command := range append(root.Commands(), root) {
 			if command.Hidden || command.Name() == "help" {
 				continue
@@ -41,7 +41,7 @@ func newMan() *cobra.Command {
 	return c
 }
 
-// writePage writes the manual page of one command.
+// writePage writes the manual page of a command to a file in the directory.
 func writePage(c *cobra.Command, directory string) error {
 	var page bytes.Buffer
 	if err := doc.GenMan(c, &doc.GenManHeader{Section: "1", Source: "bobbin", Manual: "bobbin"}, &page); err != nil {
@@ -51,12 +51,13 @@ func writePage(c *cobra.Command, directory string) error {
 	return os.WriteFile(filepath.Join(directory, name), readableFlags(page.Bytes()), 0o644)
 }
 
-// manualFlag matches the lines of a manual page about one flag: the flag with its default,
-// and the value's name before the meaning, such as "\fB--tail\fP=0" and "\t\fBN\fR: only the
-// last N lines".
+// manualFlag matches the lines about one flag in a generated manual page: the flag with its
+// default, and the name of the flag's value before the explanation, such as "\fB--tail\fP=0" and
+// "\t\fBN\fR: only the last N lines".
 var manualFlag = regexp.MustCompile(`(?m)(?:^\.PP\n)?^(\\fB-.*\\fP)(?:=.*|\[=.*\])\n\t(?:\\fB(.+?)\\fR: )?`)
 
-// readableFlags rewrites flags in the form in which users type them.
+// readableFlags replaces the lines that manualFlag matches by the form that users type, such as
+// "--tail N".
 func readableFlags(page []byte) []byte {
 	return manualFlag.ReplaceAll(page, []byte(".TP\n$1 \\fI$2\\fP\n"))
 }

@@ -63,7 +63,7 @@ func newMaster(t terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// Scripts read the URL on stdout, because they may have requested any free port.
+		// Print the URL to stdout for scripts, which do not know the port if they requested port 0.
 		if _, err := fmt.Fprintln(t.stdout, m.URL()); err != nil {
 			return err
 		}
@@ -72,11 +72,11 @@ func newMaster(t terminal) *cobra.Command {
 	return c
 }
 
-// lookupTimeout bounds the look-up of this machine's name.
+// lookupTimeout limits the look-up of this machine's host name.
 const lookupTimeout = 5 * time.Second
 
-// isLoopback reports whether a host name has only loopback addresses, as a machine's
-// own name on Debian.
+// isLoopback reports whether a host name resolves only to loopback addresses, as Debian configures
+// a machine's own name.
 func isLoopback(ctx context.Context, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()

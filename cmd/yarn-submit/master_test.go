@@ -21,7 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// runMaster runs the command until the test ends, and returns its first output.
+// runMaster runs the command master until the test ends, and returns its first line of output.
 func runMaster(t *testing.T, arguments ...string) string {
 	read, written := io.Pipe()
 	c := newMaster(terminal{stdout: written, console: client.NewConsole(io.Discard)})

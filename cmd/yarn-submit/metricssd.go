@@ -42,10 +42,10 @@ list once, for a file (file_sd_configs).`,
 	return c
 }
 
-// listTimeout bounds how long Prometheus waits for a list.
+// listTimeout limits how long a request of Prometheus waits for the list of targets.
 const listTimeout = 30 * time.Second
 
-// serveTargets serves lists of targets until ctx ends.
+// serveTargets serves the result of list, as JSON for Prometheus, until ctx ends.
 func serveTargets(ctx context.Context, t terminal, address string, list func(context.Context) ([]client.MetricTarget, error)) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// locked is a buffer that goroutines share.
+// locked is a buffer with a mutex, for use by several goroutines.
 type locked struct {
 	sync.Mutex
 	bytes.Buffer

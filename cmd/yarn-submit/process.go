@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// processFlags are the flags that the commands master and worker share.
+// processFlags are the common flags of the commands master and worker.
 type processFlags struct {
 	host       string
 	workDir    string
@@ -19,7 +19,8 @@ type processFlags struct {
 	properties string
 }
 
-// addProcess adds the flags to c. name is the name of the process and of its directory.
+// addProcess adds the flags to command c. name is "master" or "worker"; it is also the name of the
+// default working directory.
 func addProcess(c *cobra.Command, name string) *processFlags {
 	f := &processFlags{}
 	flags := c.Flags()
@@ -31,7 +32,8 @@ func addProcess(c *cobra.Command, name string) *processFlags {
 	return f
 }
 
-// load loads the settings, and sets the defaults of the flags host and workDir.
+// load loads the settings, and sets the fields host and workDir to their defaults if the flags are
+// not set.
 func (f *processFlags) load(name string) (*config.Config, error) {
 	values, err := confValues(f.conf)
 	if err != nil {
@@ -56,8 +58,8 @@ func (f *processFlags) load(name string) (*config.Config, error) {
 	return settings, nil
 }
 
-// checkPort fails unless port is between least and 65535. least is 0, or -1 if -1
-// means no port.
+// checkPort fails if port is not between least and 65535. least is 0, or -1 if port -1 disables
+// listening.
 func checkPort(flag string, port, least int) error {
 	if port < least || port > 65535 {
 		return client.UsageError(fmt.Errorf("--%s %d: want %d to 65535", flag, port, least))

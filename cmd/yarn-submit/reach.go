@@ -16,33 +16,34 @@ import (
 )
 
 const (
-	// hiddenReach is the command that starts the driver of yarn-submit doctor --from-node.
+	// hiddenReach is the hidden command that starts the driver of yarn-submit doctor --from-node.
 	hiddenReach = "__reach"
-	// reachTimeout bounds each attempt of a container to connect to an address.
+	// reachTimeout limits each connection attempt of that driver.
 	reachTimeout = 10 * time.Second
 )
 
-// reachTargets is what a container tries to reach.
+// reachTargets are the targets to which the container tries to connect.
 type reachTargets struct {
 	Servers   []reachedServer `json:"servers"`
-	Directory string          `json:"directory"` // URI in HDFS; the container writes, reads and removes a file there
-	Client    string          `json:"client"`    // host:port at which yarn-submit doctor listens; "" if it does not
+	Directory string          `json:"directory"` // URI of an HDFS directory in which the container writes, reads and removes a file
+	Client    string          `json:"client"`    // host:port at which yarn-submit doctor listens; "" if it does not listen
 }
 
-// reachedServer is a server that must answer at one of its addresses (host:port).
+// reachedServer is a server that must accept a connection at one of its addresses (host:port).
 type reachedServer struct {
 	Name      string   `json:"name"`
 	Addresses []string `json:"addresses"`
 }
 
-// reachReport is what a container found.
+// reachReport is the result of reachTask.
 type reachReport struct {
 	Host     string
 	Problems []string
 }
 
-// reachTask runs in a container. It does not return whether it reaches the client, because the
-// client sees the connection itself.
+// reachTask tries in a container to connect to the targets. Its result does not contain whether the
+// connection to yarn-submit doctor succeeded, because yarn-submit doctor accepts that connection
+// itself.
 var reachTask = bobbin.Func("doctor", func(t *bobbin.Task, what reachTargets) (reachReport, error) {
 	problems := make([]error, len(what.Servers)+1)
 	var trying sync.WaitGroup
@@ -89,8 +90,8 @@ func connect(ctx context.Context, address string) error {
 	return connection.Close()
 }
 
-// newHiddenReach returns the command that starts the driver, which runs reachTask in one
-// container.
+// newHiddenReach returns the hidden command that starts the driver. The driver runs reachTask in
+// one container.
 func newHiddenReach() *cobra.Command {
 	return &cobra.Command{Use: hiddenReach, Hidden: true, Args: cobra.ExactArgs(1), Run: func(_ *cobra.Command, args []string) {
 		bobbin.Main(func(ctx context.Context) error {

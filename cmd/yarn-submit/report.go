@@ -54,7 +54,7 @@ submit and run write the same with --report.`,
 	return c
 }
 
-// report returns the report of the application whose log is at path.
+// report returns the HTML report of the application whose log is at path.
 func (h *historyReader) report(ctx context.Context, t terminal, path string) ([]byte, error) {
 	state, err := h.load(ctx, t, path)
 	if err != nil {
@@ -63,8 +63,8 @@ func (h *historyReader) report(ctx context.Context, t terminal, path string) ([]
 	return ui.Report(eventlog.WithEnd(state), time.Now())
 }
 
-// checkReport checks before an application is submitted whether its report can be written
-// after its end, and returns the absolute path of the file.
+// checkReport checks, before an application is submitted, whether its HTML report can be written to
+// path after the application has ended. It returns the absolute path.
 func checkReport(path string, settings *config.Config) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -86,8 +86,8 @@ func checkReport(path string, settings *config.Config) (string, error) {
 	return path, nil
 }
 
-// writeReport writes the report of an application that has ended, from its log. Problems
-// are warnings: they do not change the application's outcome.
+// writeReport writes the HTML report of an application that has ended, from its event log. Problems
+// are printed as warnings, because they do not change the application's result.
 func (s programRun) writeReport(ctx context.Context, t terminal, id string) {
 	ctx, cancel := finishContext(ctx)
 	defer cancel()

@@ -19,33 +19,34 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// resultsDirectory is the directory of results below the user's directory.
+// resultsDirectory is the path of the results directory relative to the user's directory.
 const resultsDirectory = "/.bobbin/results"
 
-// recordsTimeout is how long a killed driver may take to write its last task outcomes.
+// recordsTimeout is how long run waits until a killed driver has written its last task outcomes.
 const recordsTimeout = 2 * time.Second
 
-// interruptTimeout bounds the work after an interruption.
+// interruptTimeout limits the collection of results after the user has interrupted yarn-submit.
 const interruptTimeout = 30 * time.Second
 
-// resultCollector fetches the files and outcomes of an ended application's tasks,
-// and writes the JUnit file.
+// resultCollector downloads the collected files and reads the task outcomes of an ended
+// application, and writes the JUnit file.
 type resultCollector struct {
 	terminal terminal
 	plan     *command.Plan
 	files    *storage.Files
 	summary  string // path of the JUnit file; "" for none
-	// ownDirectory is set if plan.Results is a directory that only this run uses. Its results
-	// are then found without knowing the application's id.
+	// ownDirectory is set if plan.Results is a directory that only this run uses. The results can
+	// then be found without the application's id.
 	ownDirectory bool
-	// keepOnSuccess is set if a successful application's results are kept for later
-	// runs with the same idempotency key.
+	// keepOnSuccess is set if the results of a successful application are kept for later runs with
+	// the same idempotency key.
 	keepOnSuccess bool
-	maxAge        time.Duration // other runs' results are removed when they are older
+	maxAge        time.Duration // age after which results of other runs are removed
 }
 
-// newCollector chooses the directory of the results: on this machine for a local
-// run, otherwise beside the staged files.
+// newCollector returns a collector and sets the results directory of the plan. The directory is on
+// this machine if the application runs here, and otherwise in the shared file system, beside the
+// staged files.
 func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
 	f := &resultCollector{terminal: t, plan: w.plan, summary: w.flags.summary, ownDirectory: w.target.driverHere || !w.target.keepsResults, maxAge: config.CacheMaxAge.In(w.settings),
 		keepOnSuccess: config.IdempotencyKey.In(w.settings) != ""}
@@ -72,8 +73,8 @@ func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
 	return f, nil
 }
 
-// sharedResults returns the file systems that this machine and all nodes reach, and
-// the URI of this user's results there.
+// sharedResults returns file systems that this machine and all nodes can access, and the URI of
+// this user's results directory.
 func sharedResults(t terminal, settings *config.Config, verbose bool) (*storage.Files, string, error) {
 	hadoop, err := hadoopOf(settings)
 	if err != nil {
@@ -96,7 +97,7 @@ func sharedResults(t terminal, settings *config.Config, verbose bool) (*storage.
 	return files, base, nil
 }
 
-// hadoopOf returns the environment's Hadoop configuration; nil if there is none.
+// hadoopOf returns the Hadoop configuration of the environment; nil if there is none.
 func hadoopOf(settings *config.Config) (*conf.Config, error) {
 	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if errors.Is(err, conf.ErrNotConfigured) {
@@ -111,14 +112,14 @@ func (f *resultCollector) close() {
 	}
 }
 
-// run collects the results of an application that ended with err. It joins its own
-// errors with err, which comes last.
+// run collects the results of an application that ended with the error err. run returns its own
+// errors joined with err, and err comes last.
 func (f *resultCollector) run(ctx context.Context, report *client.Report, err error) error {
 	ctx, cancel := finishContext(ctx)
 	defer cancel()
 	var failure *client.Failure
 	if errors.As(err, &failure) {
-		f.keepOnSuccess = false // a retry with the same key starts another application
+		f.keepOnSuccess = false // a retry with the same idempotency key starts another application
 	}
 	summary := command.JUnitSummary{Now: time.Now()}
 	if report != nil {
@@ -164,7 +165,8 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 	return err
 }
 
-// finishContext returns ctx or, if ctx has ended, a context with interruptTimeout.
+// finishContext returns ctx. If ctx has ended, it returns a context that ends after
+// interruptTimeout.
 func finishContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() == nil {
 		return ctx, func() {}
@@ -179,16 +181,17 @@ func ofStep(name string) string {
 	return " of step " + name
 }
 
-// results reads the outcomes of the tasks, and returns them with their directory.
+// results reads the outcomes of the tasks. It returns the outcomes and the directory that contains
+// them.
 func (f *resultCollector) results(ctx context.Context, summary *command.JUnitSummary) (directory string, results *command.Results, err error) {
-	if f.ownDirectory { // on a standalone cluster the report has the driver's id instead
+	if f.ownDirectory { // on a standalone cluster, the report contains the driver's id instead of the application's
 		summary.ApplicationID = f.newestApplication(ctx)
 	}
 	if summary.ApplicationID == "" {
 		return f.plan.Results, command.UnfinishedResults(f.plan), nil
 	}
 	directory = command.ResultsDirectory(f.plan.Results, summary.ApplicationID)
-	// A killed driver may still be writing its last outcomes.
+	// A killed driver may still be writing its last outcomes, so retry for recordsTimeout.
 	for deadline := time.Now().Add(recordsTimeout); ; {
 		if results, err = command.ReadResults(ctx, f.files, directory, f.plan); err != nil {
 			return directory, command.UnfinishedResults(f.plan), err
@@ -203,8 +206,8 @@ func (f *resultCollector) results(ctx context.Context, summary *command.JUnitSum
 	}
 }
 
-// newestApplication returns the id of the application with the newest results, or "". There
-// may be several, because a driver that is restarted registers a new application.
+// newestApplication returns the id of the application with the newest results; "" if there are
+// none. There may be several applications, because a restarted driver registers a new application.
 func (f *resultCollector) newestApplication(ctx context.Context) string {
 	entries, err := f.files.List(ctx, f.plan.Results)
 	if err != nil || len(entries) == 0 {
@@ -213,8 +216,8 @@ func (f *resultCollector) newestApplication(ctx context.Context) string {
 	return slices.MaxFunc(entries, func(a, b storage.Info) int { return a.ModTime.Compare(b.ModTime) }).Name
 }
 
-// writeSummary writes the JUnit file under a temporary name and renames it, so that
-// it is never incomplete.
+// writeSummary writes the JUnit file under a temporary name and then renames it, so that readers
+// never see an incomplete file.
 func (f *resultCollector) writeSummary(results *command.Results, summary command.JUnitSummary) error {
 	if err := os.MkdirAll(filepath.Dir(f.summary), 0o777); err != nil {
 		return fmt.Errorf("the summary: %w", err)
@@ -233,8 +236,8 @@ func (f *resultCollector) writeSummary(results *command.Results, summary command
 	return nil
 }
 
-// clean removes the results of this run, unless keepOnSuccess is set. It also removes other
-// runs' results that are older than maxAge.
+// clean removes the results of this run if keepOnSuccess is not set. It also removes results of
+// other runs that are older than maxAge.
 func (f *resultCollector) clean(ctx context.Context, directory string) {
 	if !f.keepOnSuccess {
 		if err := f.files.RemoveAll(ctx, directory); err != nil {
@@ -251,7 +254,7 @@ func (f *resultCollector) clean(ctx context.Context, directory string) {
 	}
 	for _, entry := range entries {
 		if time.Since(entry.ModTime) > f.maxAge {
-			_ = f.files.RemoveAll(ctx, entry.Path) // after an error the next run tries again
+			_ = f.files.RemoveAll(ctx, entry.Path) // after an error, the next run tries to remove it again
 		}
 	}
 	_ = f.files.Remove(ctx, parent) // fails unless the directory is empty

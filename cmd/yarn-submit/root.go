@@ -37,7 +37,7 @@ reached or refused.`,
 			return client.UsageError(fmt.Errorf("unknown command %q%s; see yarn-submit --help", args[0], didYouMean(args[0], commandNames())))
 		},
 	}
-	root.CompletionOptions.DisableDefaultCmd = true // newCompletion replaces it
+	root.CompletionOptions.DisableDefaultCmd = true // newCompletion adds the completion command
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(usage(t))
 	root.AddCommand(newSubmit(t), newRun(t), newStream(t), newHiddenRun(), newHiddenReach(), newStatus(t), newKill(t), newList(t), newLogs(t), newHistory(t), newReport(t), newWait(t), newProfile(t), newMetricsSD(t), newMaster(t), newWorker(t), newDecommission(t), newFS(t), newCompletion(t), newMan(), newDoctor(t), newVersion(t))
@@ -59,7 +59,7 @@ func commandNames() []string {
 	return names
 }
 
-// flagError adds to an unknown-flag error the name of a similar flag.
+// flagError adds the name of a similar flag to the error for an unknown flag.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -78,7 +78,7 @@ func didYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// exactArgs requires one argument for each name.
+// exactArgs requires exactly one argument for each element of names.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == len(names) {

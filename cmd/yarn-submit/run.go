@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// commandStatus is an error with the exit status of a command that ran as a task.
+// commandStatus is an error that carries the exit status of a command that failed as a task.
 type commandStatus struct {
 	status int
 	err    error
@@ -21,7 +21,7 @@ type commandStatus struct {
 func (c *commandStatus) Error() string { return c.err.Error() }
 func (c *commandStatus) Unwrap() error { return c.err }
 
-// runFlags are the parsed flags of run, or of stream.
+// runFlags are the parsed flags of the commands run and stream.
 type runFlags struct {
 	*settingsFlags
 	tasks, retries int
@@ -29,9 +29,9 @@ type runFlags struct {
 	summary        string
 	dryRun         bool
 	json           *bool
-	// stream has the flags that only stream has; nil for run.
+	// stream contains the flags that only the command stream has; nil for the command run.
 	stream *streamFlags
-	// jobFile is the path of the job file; "" if the command line has a command.
+	// jobFile is the path of the job file; "" if the command to run is on the command line.
 	jobFile string
 }
 
@@ -71,7 +71,7 @@ for submit.`,
 	c.Args = f.arguments
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Lookup("help").Changed {
-			return c.Help() // --help comes after the job file
+			return c.Help() // cobra itself handles --help only before the job file
 		}
 		w, err := f.runJob(t, args)
 		if err != nil {
@@ -85,7 +85,8 @@ for submit.`,
 	return c
 }
 
-// arguments checks the arguments, and parses the flags after a job file.
+// arguments checks the arguments. If the first argument is a job file, it also parses the flags
+// that follow.
 func (f *runFlags) arguments(c *cobra.Command, args []string) error {
 	const usage = "yarn-submit run job.yaml, or yarn-submit run [flags] --tasks N -- command [argument…]"
 	if len(args) > 0 && !c.Flags().Changed("tasks") && c.ArgsLenAtDash() < 0 && isJobFile(args[0]) {
@@ -116,10 +117,10 @@ func isJobFile(name string) bool {
 	return extension == ".yaml" || extension == ".yml"
 }
 
-// hiddenRun is the command that starts the driver of yarn-submit run.
+// hiddenRun is the hidden command that starts the driver of yarn-submit run.
 const hiddenRun = "__run"
 
-// newHiddenRun returns the command that runs a plan as the driver.
+// newHiddenRun returns the hidden command that runs a plan as the driver.
 func newHiddenRun() *cobra.Command {
 	c := &cobra.Command{Use: hiddenRun, Hidden: true}
 	plan := c.Flags().String("plan", "", "")
@@ -136,21 +137,21 @@ func newHiddenRun() *cobra.Command {
 	return c
 }
 
-// withCommandStatus returns err, the error of a failed application. If the report names the
-// exit status of the failed command, the result has that exit status.
+// withCommandStatus returns err, the error of a failed application. If the report contains the exit
+// status of the command that failed, withCommandStatus wraps err in a commandStatus.
 func withCommandStatus(report *client.Report, err error) error {
 	if err == nil || report == nil {
 		return err
 	}
-	const most = 125 // a shell uses higher ones: command not found, killed by a signal
+	const most = 125 // shells use higher statuses: 126 and 127 if they cannot run a command, 128 and above for signals
 	if status, ok := command.ExitStatus(report.Diagnostics); ok && status >= 1 && status <= most {
 		return &commandStatus{status: status, err: err}
 	}
 	return err
 }
 
-// executablePath returns the path of yarn-submit itself, which runs the commands on
-// the cluster.
+// executablePath returns the path of yarn-submit's own binary, which runs the commands on the
+// cluster.
 func executablePath() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

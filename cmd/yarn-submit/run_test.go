@@ -34,7 +34,7 @@ func directoryWith(t *testing.T, files map[string]string) string {
 	return directory
 }
 
-// asProcess runs a command line in a process of its own, in a directory.
+// asProcess runs a yarn-submit command line in a new process, with directory as working directory.
 func asProcess(t *testing.T, directory string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	command := exec.Command(os.Args[0], args...)
@@ -42,11 +42,11 @@ func asProcess(t *testing.T, directory string, args ...string) (code int, stdout
 	command.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+t.TempDir(), "HOME=/home/someone")
 	var out, errs strings.Builder
 	command.Stdout, command.Stderr = &out, &errs
-	_ = command.Run() // the exit status shows failures
+	_ = command.Run() // the caller checks the exit status
 	return command.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// suites are the tested parts of a JUnit file.
+// suites contains the parts of a JUnit file that the tests check.
 type suites struct {
 	Suites []struct {
 		Name     string `xml:"name,attr"`

@@ -18,16 +18,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/jobfile"
 )
 
-// runJob is the job of one call of yarn-submit run or stream.
+// runJob is the job of one invocation of yarn-submit run or yarn-submit stream.
 type runJob struct {
 	flags    *runFlags
-	job      *jobfile.Job // nil if the command line has a command or a streaming job
+	job      *jobfile.Job // nil if the job is a command on the command line or a streaming job
 	plan     *command.Plan
 	settings *config.Config
 	target   target
 }
 
-// runJob reads the job file or the command line, and the settings.
+// runJob creates the job from the settings and from the job file or the command line.
 func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 	w := &runJob{flags: f}
 	if f.jobFile != "" {
@@ -65,8 +65,8 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 	return w, client.UsageError(err)
 }
 
-// saveForWait makes the driver save the results for "yarn-submit wait". It fails for
-// a standalone cluster, where only the submitting process can find results.
+// saveForWait makes the driver save its results for a later "yarn-submit wait". It fails for a
+// standalone cluster, because there only the submitting process can find the results.
 func (w *runJob) saveForWait() (err error) {
 	if !w.target.keepsResults {
 		return errors.New("--collect and --summary: on a standalone cluster only the yarn-submit that submits an application can collect its results: leave out --detach")
@@ -94,7 +94,8 @@ func position(file string, at jobfile.Position) string {
 	return fmt.Sprintf("%s:%d:%d", file, at.Line, at.Column)
 }
 
-// hasResults reports whether there are files or outcomes to collect at the end.
+// hasResults reports whether files or task outcomes must be collected when the application has
+// ended.
 func (w *runJob) hasResults() bool {
 	return w.flags.summary != "" || len(w.flags.collect) > 0 ||
 		w.plan != nil && slices.ContainsFunc(w.plan.Steps, func(s command.Step) bool { return len(s.Collect) > 0 })
@@ -139,7 +140,7 @@ func (w *runJob) makePlan(args []string) error {
 	return nil
 }
 
-// planCommand makes the plan for a command: one step without a name.
+// planCommand sets w.plan to a plan with one unnamed step. args is the command that the step runs.
 func (w *runJob) planCommand(args []string, collects []command.CollectRule) error {
 	settings := w.settings
 	own := len(collects) > 0
@@ -168,8 +169,8 @@ func (w *runJob) planCommand(args []string, collects []command.CollectRule) erro
 	return nil
 }
 
-// shipCommand adds the command to the files to localize, if it is a local file with a
-// relative path. It makes the command's name the default name of the application.
+// shipCommand adds the command to the files to localize, if the command is a local file with a
+// relative path. If app.name is not set, the command's file name becomes the application's name.
 func shipCommand(args []string, settings *config.Config) ([]string, *config.Config, error) {
 	changes := map[string]string{}
 	name := filepath.Base(args[0])
@@ -189,8 +190,8 @@ func shipCommand(args []string, settings *config.Config) ([]string, *config.Conf
 	return args, changed, err
 }
 
-// prepareLocal makes the plan run on this machine, with links in task directories to
-// the files that a cluster would localize.
+// prepareLocal prepares the plan for a run on this machine: each task directory gets symbolic links
+// to the files that a cluster would localize.
 func (w *runJob) prepareLocal() error {
 	w.plan.Links.Local = true
 	if !slices.ContainsFunc(w.plan.Steps, func(s command.Step) bool { return s.OwnDirectory }) {
@@ -230,7 +231,7 @@ func (w *runJob) checkCores() error {
 	return nil
 }
 
-// execute submits the job, follows it and collects its results.
+// execute submits the job, waits for its end and collects its results.
 func (w *runJob) execute(ctx context.Context, t terminal) error {
 	program, err := executablePath()
 	if err != nil {
@@ -265,9 +266,9 @@ func (w *runJob) execute(ctx context.Context, t terminal) error {
 	return collector.run(ctx, report, err)
 }
 
-// runArgs returns the arguments with which yarn-submit runs the plan as the driver.
-// The plan of a job file or of a streaming job, which may be long and contain secrets,
-// is in a file, which remove removes.
+// runArgs returns the arguments with which yarn-submit runs the plan as the driver. The plan of a
+// job file or of a streaming job may be long and contain secrets, so runArgs passes it in a file.
+// The caller must call remove, which removes that file.
 func (w *runJob) runArgs() (args []string, remove func(), err error) {
 	if w.job == nil && w.flags.stream == nil {
 		encoded, err := json.Marshal(w.plan)

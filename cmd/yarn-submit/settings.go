@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// settingFlags are the flags of submit and run that set one setting each, with
-// spark-submit's names if it has such a flag.
+// settingFlags are the flags of submit and run that set one setting each. Flags that spark-submit
+// also has have the same names.
 var settingFlags = []struct{ flag, key, value, usage string }{
 	{"master", config.Master.Name(), "MASTER", "where to run: yarn (default), bobbin://HOST:PORT,…, local[N], local[N,F], local[*], local-cluster[E,C,M]"},
 	{"deploy-mode", config.DeployMode.Name(), "MODE", "where the driver runs: cluster (default), client"},
@@ -34,7 +34,7 @@ var settingFlags = []struct{ flag, key, value, usage string }{
 	{"idempotency-key", config.IdempotencyKey.Name(), "KEY", "follow the application that was submitted with it, rather than start a second"},
 }
 
-// settingsFlags are the parsed flags of submit or run.
+// settingsFlags are the common parsed flags of submit and run.
 type settingsFlags struct {
 	command     *cobra.Command
 	conf        []string
@@ -42,9 +42,9 @@ type settingsFlags struct {
 	detach      bool
 	logs        bool
 	supervise   bool
-	report      string                              // path of the HTML file for the application's pages; "" for none
-	program     string                              // value of yarn.program
-	fromJobFile map[string]config.ValueWithPosition // settings of the job file, by key
+	report      string                              // path of the HTML report; "" for none
+	program     string                              // value of the flag --program
+	fromJobFile map[string]config.ValueWithPosition // settings from the job file, by key
 	verbose     bool
 }
 
@@ -53,7 +53,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	flags := c.Flags()
 	flags.SortFlags = false
 	for _, f := range settingFlags {
-		// The back quotes name the value in the help.
+		// The back quotes mark the name of the value in the help.
 		flags.String(f.flag, "", "`"+f.value+"`: "+f.usage)
 	}
 	flags.BoolVar(&s.detach, "detach", false, "print only the application's id on stdout and do not follow it, see yarn-submit wait")
@@ -66,13 +66,13 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	return s
 }
 
-// addProgram adds --program, the build of yarn-submit for the cluster's nodes.
+// addProgram adds the flag --program: the path of the yarn-submit binary that the cluster runs.
 func (s *settingsFlags) addProgram() {
 	s.command.Flags().StringVar(&s.program, "program", "", "`FILE`: the build of yarn-submit for the cluster's nodes, if this one does not run there "+
 		"(default: itself, or yarn-submit-linux-amd64 and the like beside it)")
 }
 
-// confValues parses the KEY=VALUE arguments of --conf.
+// confValues parses the KEY=VALUE arguments of the flag --conf.
 func confValues(entries []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, entry := range entries {
@@ -125,7 +125,7 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	return settings, nil
 }
 
-// printSettings prints every setting with its source, without secrets.
+// printSettings prints every setting with its source. It hides secrets.
 func printSettings(t terminal, settings *config.Config) {
 	set := redacted(settings)
 	for _, setting := range config.Settings() {
@@ -138,7 +138,7 @@ func printSettings(t terminal, settings *config.Config) {
 	}
 }
 
-// redacted returns the settings that are set, by key, without secrets.
+// redacted returns the settings that were set explicitly, by key. It hides secrets.
 func redacted(settings *config.Config) map[string]string {
 	set := settings.Map()
 	for key, value := range set {

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// withDefaults makes the processes of a test read a defaults file, and returns its path.
+// withDefaults writes a defaults file, which the processes of the test read, and returns its path.
 func withDefaults(t *testing.T, text string) string {
 	t.Helper()
 	directory := directoryWith(t, map[string]string{"bobbin-defaults.conf": text})
@@ -80,7 +80,8 @@ func TestTheDefaultsFileOfAUser(t *testing.T) {
 	require.Contains(t, string(output), "executor.instances=7  ("+path+":1)\n")
 }
 
-// TestAJobOnThisMachineGetsTheDefaultsFile uses a file with settings that only a cluster uses.
+// TestAJobOnThisMachineGetsTheDefaultsFile uses a defaults file with settings that have no effect
+// on a local master.
 func TestAJobOnThisMachineGetsTheDefaultsFile(t *testing.T) {
 	withDefaults(t, "executorEnv.GREETING hello\nhadoop.dfs.replication 2\nyarn.queue batch\nmaster local[2]\n")
 	code, stdout, stderr := asProcess(t, t.TempDir(), "run", "--tasks", "1", "--", "sh", "-c", "echo $GREETING")

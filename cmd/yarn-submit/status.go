@@ -48,7 +48,7 @@ executors; elsewhere in a line each time.`,
 	return c
 }
 
-// minInterval is the minimum of --interval, to limit the load on the cluster.
+// minInterval is the minimum of the flag --interval. It limits the load on the cluster.
 const minInterval = 100 * time.Millisecond
 
 func watchApplication(ctx context.Context, t terminal, interval time.Duration, fetch func(ctx context.Context) (*client.Report, error)) error {
@@ -70,7 +70,7 @@ func watchApplication(ctx context.Context, t terminal, interval time.Duration, f
 	}
 	err := client.Watch(ctx, screen, interval, fetch)
 	if err != nil && ctx.Err() != nil && interrupt.IsCtrlC(context.Cause(ctx)) {
-		return nil // Ctrl-C is how users end --watch
+		return nil // users stop --watch by Ctrl-C, so this is no failure
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/streaming"
 )
 
-// streamFlags holds the flags that stream has and run does not have.
+// streamFlags are the flags that stream has in addition to the flags of run.
 type streamFlags struct {
 	mapper, combiner, reducer string
 	inputs                    []string
@@ -23,7 +23,7 @@ type streamFlags struct {
 	overwrite                 bool
 }
 
-// propertyFlags are the flags of stream that each set one property of Hadoop.
+// propertyFlags are the flags of stream that set one property of Hadoop streaming each.
 var propertyFlags = []struct{ flag, property, value, usage string }{
 	{"reducers", streaming.PropertyReducers, "N", "how many reduce commands run, each of which writes a file; 0 for none (default: 1 with --reduce)"},
 	{"separator", streaming.PropertySeparator, "TEXT", "what separates the fields of the map command's lines (default: a tab)"},
@@ -87,8 +87,8 @@ submit.`,
 	return c
 }
 
-// job returns the streaming job that the flags describe. args are its inputs, and, unless
-// --output is set, its output as the last one.
+// job returns the streaming job that the flags describe. args are the inputs; if --output is not
+// set, the last argument is the output.
 func (s *streamFlags) job(c *cobra.Command, args []string) (*streaming.Job, error) {
 	job := &streaming.Job{Output: s.output, Properties: map[string]string{}, Compression: s.compress, Overwrite: s.overwrite}
 	if job.Output == "" && len(args) > 0 {
@@ -122,7 +122,7 @@ func (s *streamFlags) job(c *cobra.Command, args []string) (*streaming.Job, erro
 	return job, job.Check()
 }
 
-// pairs parses the NAME=VALUE arguments of a flag.
+// pairs parses the NAME=VALUE arguments of a flag. The parameter flag is the name of the flag.
 func pairs(flag string, entries []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, entry := range entries {
@@ -135,7 +135,7 @@ func pairs(flag string, entries []string) (map[string]string, error) {
 	return values, nil
 }
 
-// planStream sets w.plan to a streaming job: a single step, without a name.
+// planStream sets w.plan to a plan with one unnamed step, which runs the streaming job.
 func (w *runJob) planStream(args []string) error {
 	s := w.flags.stream
 	job, err := s.job(w.flags.command, args)
@@ -171,7 +171,7 @@ func (w *runJob) planStream(args []string) error {
 	return nil
 }
 
-// warnOfProperties warns about properties of Hadoop that have no effect on the job.
+// warnOfProperties prints a warning about each Hadoop property that has no effect on the job.
 func (w *runJob) warnOfProperties(t terminal) {
 	for _, step := range w.plan.Steps {
 		if step.Stream == nil {

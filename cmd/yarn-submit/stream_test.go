@@ -104,8 +104,8 @@ func TestWrongUsageOfStream(t *testing.T) {
 	}
 }
 
-// TestTheDocumentedScriptsRun runs the first command line of docs/streaming.md with the
-// scripts that the page shows.
+// TestTheDocumentedScriptsRun runs the first command line of docs/streaming.md with the scripts in
+// that document.
 func TestTheDocumentedScriptsRun(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "streaming.md"))
 	require.NoError(t, err)

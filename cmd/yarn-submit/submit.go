@@ -55,19 +55,19 @@ usage, 3 the cluster could not be reached or refused.`,
 // programRun is a program with its arguments and settings.
 type programRun struct {
 	program  string
-	own      bool // program is yarn-submit itself; another build of it may be uploaded, see yarn.program
+	own      bool // program is yarn-submit itself, so another build of it may be uploaded (see yarn.program)
 	args     []string
 	settings *config.Config
 	target   target
-	json     bool // print the report as JSON at the end
-	logs     bool // print the log lines of the containers
+	json     bool // print the report as JSON when the application has ended
+	logs     bool // print the containers' log lines
 	verbose  bool
-	report   string // absolute path of the HTML file for the application's pages; "" for none
+	report   string // absolute path of the HTML report; "" for none
 }
 
-// run submits the program, or replaces this process by it if it has to run here. It
-// prints the application's id as soon as it is known, or with --json the report at
-// the end, unless the driver runs in this process and stdout is the program's.
+// run submits the program. In client mode and on one machine, it instead replaces this process by
+// the program (see runInPlace). After a submission, run prints the application's id or, with
+// --json, the report when the application has ended.
 func (s programRun) run(ctx context.Context, t terminal) (*client.Report, error) {
 	if s.target.local {
 		return nil, s.runInPlace(t)

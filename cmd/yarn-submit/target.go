@@ -15,24 +15,25 @@ import (
 	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
 )
 
-// target is where a program runs. No other file distinguishes masters: for another
+// target is where a program runs. Only this file distinguishes the kinds of masters. To add a
 // cluster manager, extend newTarget and connect.
 type target struct {
 	url masterurl.URL
-	// local is set if driver and executors are one process on this machine.
+	// local is set if one process on this machine is both driver and executor.
 	local bool
-	// driverHere is set if the driver runs in the process that submits.
+	// driverHere is set if the driver runs in the submitting process.
 	driverHere bool
-	// submitsItself is set if the program submits itself and runs the driver (client mode).
+	// submitsItself is set if the program, in its driver process, submits the application (client
+	// mode on YARN).
 	submitsItself bool
-	// onOneMachine is set if all processes run on this machine.
+	// onOneMachine is set if driver and executors run on this machine.
 	onOneMachine bool
-	// keepsResults is set if another process can find the results by the application's
-	// id after this one has ended.
+	// keepsResults is set if any process can find the results by the application's id after the
+	// submitting process has ended.
 	keepsResults bool
 }
 
-// newTarget returns the target of the settings master and submit.deployMode.
+// newTarget returns the target that the settings master and submit.deployMode select.
 func newTarget(settings *config.Config) (target, error) {
 	url, err := masterurl.FromSettings(settings, masterurl.YARNURL)
 	var unknown *masterurl.UnknownError
@@ -62,7 +63,7 @@ type clusterClient interface {
 	FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error
 	Profile(ctx context.Context, id string, o client.ProfileOptions) ([]byte, error)
 	MetricTargets(ctx context.Context) ([]client.MetricTarget, error)
-	// Queues returns nil if the cluster has no queues.
+	// Queues returns the names of the queues; nil if the cluster has no queues.
 	Queues(ctx context.Context) ([]string, error)
 	Close()
 }
@@ -72,8 +73,8 @@ type yarnCluster struct {
 	*logs.Reader
 }
 
-// connect returns a client of the target's cluster. For a local master, which has no
-// applications to report on, it returns a client of the YARN cluster.
+// connect returns a client of the target's cluster. For a local master, which has no cluster, it
+// returns a client of the YARN cluster of the Hadoop configuration.
 func (d target) connect(t terminal, settings *config.Config, verbose bool) (clusterClient, error) {
 	if d.url.Kind == masterurl.Standalone {
 		return standalone.Connect(settings, t.logger(verbose))
@@ -85,7 +86,8 @@ func (d target) connect(t terminal, settings *config.Config, verbose bool) (clus
 	return yarnCluster{cluster, logs.NewReader(cluster)}, nil
 }
 
-// namedTarget loads the settings of a command with no setting flag but --master.
+// namedTarget loads the settings for a command whose only flag with a setting is --master, and
+// returns the target that they select.
 func namedTarget(c *cobra.Command) (target, *config.Config, error) {
 	flags := map[string]string{}
 	if master := c.Flags().Lookup("master"); master != nil && master.Changed {
@@ -99,7 +101,7 @@ func namedTarget(c *cobra.Command) (target, *config.Config, error) {
 	return named, settings, err
 }
 
-// connectStandalone connects to the standalone cluster that --master names.
+// connectStandalone connects to the standalone cluster that the setting master selects.
 func connectStandalone(t terminal, c *cobra.Command) (*standalone.Cluster, error) {
 	named, settings, err := namedTarget(c)
 	if err != nil {
@@ -112,15 +114,15 @@ func connectStandalone(t terminal, c *cobra.Command) (*standalone.Cluster, error
 	return standalone.Connect(settings, t.logger(false))
 }
 
-// onCluster makes c call run with a client of the cluster that --master, the
-// environment or the defaults file names.
+// onCluster sets the function of command c: it calls run with a client of the cluster that
+// --master, the environment or the defaults file selects.
 func onCluster(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster clusterClient) error) {
 	onTarget(t, c, func(c *cobra.Command, args []string, cluster clusterClient, _ target, _ *config.Config) error {
 		return run(c, args, cluster)
 	})
 }
 
-// onTarget is onCluster, but also passes the target and the settings.
+// onTarget is like onCluster, and also passes the target and the settings to run.
 func onTarget(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster clusterClient, target target, settings *config.Config) error) {
 	c.Flags().String("master", "", "`MASTER`: the cluster: yarn (default), bobbin://HOST:PORT,…")
 	c.RunE = func(c *cobra.Command, args []string) error {

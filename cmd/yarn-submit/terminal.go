@@ -11,14 +11,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// terminal is where a command prints results and messages.
+// terminal is the output of a command: results are written to stdout, messages to console.
 type terminal struct {
 	stdout  io.Writer
 	console *client.Console
-	// sameScreen is set if stdout and console are one terminal: results need not repeat messages.
+	// sameScreen is set if stdout and console are the same terminal. Commands then do not print a
+	// result that a message already contains.
 	sameScreen bool
-	// waitForChild is set if this process has work to do after the program, which must
-	// then be a child process.
+	// waitForChild is set if this process must continue after the program has ended, so it must run
+	// the program as a child process.
 	waitForChild bool
 }
 
@@ -43,7 +44,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// hasColours reports whether w is a terminal with colours, and NO_COLOR is not set.
+// hasColours reports whether w is a terminal that supports colours and NO_COLOR is not set.
 func hasColours(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -55,7 +56,7 @@ const (
 	colourReset  = "\x1b[0m"
 )
 
-// stateColour returns the escape sequence of a state's or final status' colour, or "".
+// stateColour returns the escape sequence for the colour of a state or final status; "" for none.
 func stateColour(state string) string {
 	switch state {
 	case "RUNNING", "SUCCEEDED":

@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version and revision are set by the linker (-X main.version=…) in release builds
-// and in builds without git.
+// In release builds and in builds without git, the linker sets version and revision (-X
+// main.version=…). Otherwise they are "".
 var version, revision string
 
-// build describes this binary.
+// build identifies the build of this binary.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // git revision of the source
-	Modified bool   `json:"modified,omitempty"` // the source had changes since the revision
+	Modified bool   `json:"modified,omitempty"` // the source had uncommitted changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }

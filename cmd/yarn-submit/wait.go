@@ -64,23 +64,23 @@ yarn-submit run.`,
 	return c
 }
 
-// savedResultsTag is the tag of applications that save results for yarn-submit wait.
+// savedResultsTag is the YARN tag of applications that save results for yarn-submit wait.
 const savedResultsTag = "bobbin-results"
 
-// waitResults collects the results of an application submitted with --detach.
+// waitResults collects the results of an application that was submitted with --detach.
 type waitResults struct {
 	terminal     terminal
 	settings     *config.Config
-	requested    bool // --collect or --summary is given
-	keepsResults bool // as in target
+	requested    bool // --collect or --summary is set
+	keepsResults bool // value of target.keepsResults
 	collects     []command.CollectRule
-	summary      string // absolute path of --summary; "" if it is not given, see DetachedPlan.Summary
+	summary      string // absolute path of --summary; "" means DetachedPlan.Summary
 	directory    string // working directory of this process
 	user         string
 
 	tags      []string       // the application's tags
-	files     *storage.Files // nil until begin has found that results can be collected
-	base, own string         // URIs of the directories of the user's results and of the application's
+	files     *storage.Files // nil if there are no results that this user can collect; set by begin
+	base, own string         // base is the URI of the user's results directory; own is the URI of the application's subdirectory
 }
 
 // newWaitResults parses and checks the flags.
@@ -112,9 +112,9 @@ func newWaitResults(t terminal, target target, settings *config.Config, collect 
 	return w, err
 }
 
-// begin checks whether the application saves results that this user can collect, and opens
-// the file systems to read them from. If the flags request results but there will be none,
-// begin fails.
+// begin checks whether the application saves results that this user can collect, and opens the file
+// systems from which end reads the results. begin fails if the flags request results and there are
+// none to collect.
 func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id string) error {
 	if !w.keepsResults {
 		if w.requested {
@@ -143,7 +143,7 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 	}
 	w.base, w.own = base, command.ResultsDirectory(base, id)
 	if len(w.collects) > 0 {
-		// The plan is missing if the application has not started yet.
+		// Before the application starts, there is no saved plan.
 		if _, err := w.plan(ctx); err != nil && !errors.Is(err, command.ErrNoSavedPlan) {
 			return errors.Join(err, w.files.Close())
 		}
@@ -151,8 +151,9 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 	return nil
 }
 
-// plan reads the saved plan, and replaces target directories in it: those below run's
-// working directory by ones below this process's, and those that --collect names.
+// plan reads the saved plan and changes the target directories in it. Targets below the working
+// directory of yarn-submit run are moved to the working directory of this process. --collect
+// replaces the targets of the patterns that it names.
 func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	plan, err := command.ReadSavedPlan(ctx, w.files, w.own)
 	if err != nil {
@@ -171,11 +172,11 @@ func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	return plan, nil
 }
 
-// end collects the results of an application that ended with err. It joins its own
-// errors with err, which comes last.
+// end collects the results of an application that ended with the error err. end returns its own
+// errors joined with err, and err comes last.
 func (w *waitResults) end(ctx context.Context, report *client.Report, err error) error {
 	if w.files == nil {
-		return err // nothing to collect, or another user's results
+		return err // no results, or those of another user
 	}
 	collector := &resultCollector{
 		terminal: w.terminal, files: w.files, maxAge: config.CacheMaxAge.In(w.settings),
@@ -183,7 +184,7 @@ func (w *waitResults) end(ctx context.Context, report *client.Report, err error)
 	}
 	defer collector.close()
 	if report == nil {
-		return err // the application continues, or its end is unknown
+		return err // the application continues, or its state is unknown
 	}
 	planCtx, cancel := finishContext(ctx)
 	defer cancel()

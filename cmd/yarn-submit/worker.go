@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker"
 )
 
-// workerFlags are the flags of worker that set one setting each.
+// workerFlags are the flags of the command worker that set one setting each.
 var workerFlags = []struct{ flag, key, value, usage string }{
 	{"cores", config.WorkerCores.Name(), "N", "cores for executors and drivers (default: all of this machine)"},
 	{"memory", config.WorkerMemory.Name(), "SIZE", "memory for executors and drivers, as 16g (default: this machine's less 1g)"},
@@ -24,7 +24,7 @@ var workerFlags = []struct{ flag, key, value, usage string }{
 	{"web-port", config.WorkerUIPort.Name(), "PORT", "where its page is (default: 8081 or the next free one); 0 takes any free one"},
 }
 
-// newWorker returns the command that runs a standalone cluster's worker.
+// newWorker returns the command that runs a worker of a standalone cluster.
 func newWorker(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker bobbin://HOST[:PORT][,HOST[:PORT]…]",
@@ -82,13 +82,14 @@ func newWorker(t terminal) *cobra.Command {
 }
 
 const (
-	// secretTimeout bounds the wait for the secret file, which a master started at the
-	// same time may still write.
+	// secretTimeout limits the wait for the secret file, because a master that was started at the
+	// same time may not have written the file yet. secretPause is the time between two attempts.
 	secretTimeout = 5 * time.Second
 	secretPause   = 50 * time.Millisecond
 )
 
-// awaitSecret loads the cluster's credentials, and waits for a missing secret file.
+// awaitSecret loads the credentials of the cluster. If the secret file is missing, awaitSecret
+// retries until secretTimeout has passed.
 func awaitSecret(ctx context.Context, load func() (*protocol.Credentials, error), logger *slog.Logger) (*protocol.Credentials, error) {
 	deadline := time.Now().Add(secretTimeout)
 	for first := true; ; first = false {

@@ -20,8 +20,8 @@ import (
 func TestAWorkerWaitsForTheSecretThatItsMasterMakes(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		there   time.Duration // how long after the beginning of the wait
-		other   error         // an error other than the missing secret
+		there   time.Duration // time from the start of the wait until the secret exists
+		other   error         // an error that is not about a missing secret
 		took    time.Duration
 		problem string
 	}{
