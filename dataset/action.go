@@ -13,7 +13,7 @@ import (
 )
 
 // Collect returns all elements, in the order of the partitions. The job fails if they are
-// larger than driver.maxResultSize.
+// larger than the setting driver.maxResultSize.
 func (s *Of[T]) Collect(ctx context.Context) ([]T, error) {
 	parts, err := s.collect(ctx, 0)
 	if err != nil {
@@ -74,15 +74,15 @@ func (s *Of[T]) Len(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// Run computes all elements and drops them. It is the action for data sets whose
-// computation has side effects, such as the results of [ForEachPartition].
+// Run computes all elements and discards them. Use it for data sets whose computation has
+// side effects, such as those that [ForEachPartition] returns.
 func (s *Of[T]) Run(ctx context.Context) error {
 	_, err := s.Len(ctx)
 	return err
 }
 
 // Cache makes tasks store the partitions of s that they compute, so that later jobs need
-// not compute them again. It computes nothing itself, and returns s.
+// not compute them again. Cache itself starts no job. It returns s.
 func (s *Of[T]) Cache(level Level) *Of[T] {
 	if s.err == nil {
 		if e, err := engineOf(s.session); err == nil {
@@ -101,7 +101,7 @@ func (s *Of[T]) Uncache() {
 	}
 }
 
-// collect returns the encoded elements that each task has computed. If limit is not 0, each
+// collect returns the encoded elements, one slice for each task. If limit is not 0, each
 // task returns at most limit elements.
 func (s *Of[T]) collect(ctx context.Context, limit int64) ([][]byte, error) {
 	j := &job{kind: collectElements, limit: limit}
@@ -134,7 +134,7 @@ func runJob[T any](ctx context.Context, s *Of[T], j *job) (partitions int, err e
 	return e.run(ctx, j)
 }
 
-// collector returns the function for the field collect of a data set's node.
+// collector returns the value of the field collect of a data set's node.
 func collector[T any](s *Of[T], values *record.Codec[T]) func(x *taskContext, partition int, add func(element []byte) bool) {
 	return func(x *taskContext, partition int, add func(element []byte) bool) {
 		var buffer []byte
@@ -148,8 +148,8 @@ func collector[T any](s *Of[T], values *record.Codec[T]) func(x *taskContext, pa
 	}
 }
 
-// elementsOf yields encoded elements. In encoded they follow each other, each with its
-// length, a uvarint, before it.
+// elementsOf yields the encoded elements in encoded, where the length of each element, a
+// uvarint, precedes the element.
 func elementsOf(encoded []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for len(encoded) > 0 {

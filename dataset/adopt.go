@@ -12,20 +12,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// adoptFunction is the name of the function that copies map outputs and cached partitions
-// from another executor, such as one that is being decommissioned.
+// adoptFunction is the name of the task function that copies map outputs and cached
+// partitions from another executor, for example one that is being decommissioned.
 const adoptFunction = "bobbin/dataset/adopt"
 
 func init() { function.Register(adoptFunction, adopt) }
 
-// adoptInput says which data a task is to take over.
+// adoptInput lists the data that a task must copy to its executor.
 type adoptInput struct {
 	_       struct{} `cbor:",toarray"`
 	Outputs []shuffle.Output
 	Cached  []cachedCopy
 }
 
-// cachedCopy is a cached partition that is to be copied.
+// cachedCopy is a cached partition that must be copied.
 type cachedCopy struct {
 	_       struct{} `cbor:",toarray"`
 	Block   cachedBlock
@@ -33,16 +33,16 @@ type cachedCopy struct {
 	Address string // data port of the executor that stores it
 }
 
-// adoptOutput says which data a task has taken over.
+// adoptOutput lists the data that a task has copied to its executor.
 type adoptOutput struct {
 	_       struct{} `cbor:",toarray"`
 	Outputs []shuffle.Output
 	Cached  []cachedBlock
-	Problem string // why some data was not taken over; "" if all was
+	Problem string // first error that prevented a copy; "" if all data was copied
 }
 
-// adopt takes over data: it copies the data to this executor. It succeeds even if some data
-// cannot be read, because a retry on another executor could not read it either.
+// adopt is a task function that copies data to this executor. It succeeds even if some data
+// cannot be read, because a retry on another executor could not read this data either.
 func adopt(ctx context.Context, call function.Call) ([]byte, error) {
 	input, err := codec.Decode[adoptInput](call.Input)
 	if err != nil {
@@ -50,7 +50,8 @@ func adopt(ctx context.Context, call function.Call) ([]byte, error) {
 	}
 	service, task := shuffle.From(ctx), bobbin.NewTask(ctx, call)
 	var output adoptOutput
-	// failed records an error, and reports whether the task must stop after it.
+	// failed records an error. It reports whether the task must stop, because it was
+	// cancelled or the executor that stores the data does not answer.
 	failed := func(err error) bool {
 		if output.Problem == "" {
 			output.Problem = err.Error()
@@ -80,7 +81,7 @@ func adopt(ctx context.Context, call function.Call) ([]byte, error) {
 	return codec.Encode(output)
 }
 
-// adopt copies a cached partition.
+// adopt copies a cached partition to this executor.
 func (c *cachedCopy) adopt(task *bobbin.Task, service *shuffle.Service) error {
 	content, err := service.FetchBlock(task, c.Address, c.Block.id())
 	if err != nil {

@@ -48,9 +48,9 @@ func Reduce[K, V any](in *Of[KV[K, V]], merge func(V, V) V) *Of[KV[K, V]] {
 }
 
 // Fold folds the values of each key into an accumulator. fold adds a value to an
-// accumulator, and merge merges two accumulators. An accumulator begins as the zero value
-// of A. Values and accumulators come in any order. Both functions may change and return
-// their first argument.
+// accumulator, and merge merges two accumulators. The initial accumulator is the zero value
+// of A. The order in which values and accumulators are combined is undefined. Both
+// functions may change and return their first argument.
 func Fold[K, V, A any](in *Of[KV[K, V]], fold func(A, V) A, merge func(A, A) A) *Of[KV[K, A]] {
 	return aggregate(in.plan, "Fold", in.node, pairs(in), func(folded *A, value V, _ bool) { *folded = fold(*folded, value) }, merge)
 }
@@ -68,15 +68,14 @@ type aggregation[K, V, A any] struct {
 	pairs func(x *taskContext, partition int, emit func(K, V) bool)
 	add   func(merged *A, value V, first bool)
 	merge func(A, A) A
-	// batchable says that values may be kept until a batch is full, because they contain no
-	// pointers to memory that may change.
+	// batchable is true if values may be buffered until a batch is full: they contain no
+	// pointers, so they cannot refer to memory that is overwritten before then.
 	batchable bool
-	// sharesMemory says that a decoded A can share memory with its encoding.
+	// sharesMemory is true if a decoded A can share memory with its encoding.
 	sharesMemory bool
 }
 
-// decode decodes a merged value. The result stays valid when the memory of encoded is used
-// again.
+// decode decodes a merged value. The result does not share memory with encoded.
 func (a *aggregation[K, V, A]) decode(encoded []byte) (A, error) {
 	if a.sharesMemory {
 		encoded = bytes.Clone(encoded)

@@ -15,7 +15,7 @@ import (
 // ArrowRecords returns the record batches of files in Arrow's IPC file or stream format.
 // Each file is read by one task. A batch, and the strings and slices of its columns, are
 // valid only until the function that receives it returns, unless that function calls the
-// batch's Retain. [Text] says which files path selects.
+// batch's Retain. [Text] describes how path selects files.
 func ArrowRecords(p *Plan, path string, options ...ReadOption) *Of[arrow.RecordBatch] {
 	n := newSource[arrow.RecordBatch](p, "ArrowRecords", path, options)
 	n.source.whole = true
@@ -28,11 +28,11 @@ func ArrowRecords(p *Plan, path string, options ...ReadOption) *Of[arrow.RecordB
 	})
 }
 
-// arrowMagic begins an Arrow IPC file, but not a stream.
+// arrowMagic is at the beginning of an Arrow IPC file. A stream does not begin with it.
 var arrowMagic = []byte("ARROW1")
 
 // arrowRecords calls emit with each record batch of a file. It returns false if emit
-// does, or after an error.
+// returns false, or after an error.
 func (x *taskContext) arrowRecords(split storage.Split, emit func(arrow.RecordBatch) bool) bool {
 	next, closeFile, err := openArrow(x, split)
 	if err != nil {

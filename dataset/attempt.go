@@ -16,13 +16,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// stageAttempt is one attempt of a stage, which the driver runs as one task set.
+// stageAttempt is one attempt of a stage. The driver runs each attempt as one task set.
 type stageAttempt struct {
 	engine      *engine
 	number      uint64
 	state       *stageState
 	submission  *driver.Submission
-	generations map[uint64][]uint64 // of the map outputs that the tasks read, by shuffle
+	generations map[uint64][]uint64 // by shuffle: stage.Output.Generation of each map output that the tasks read
 
 	began    time.Time
 	times    []time.Duration // run times of the tasks that succeeded
@@ -55,7 +55,7 @@ func (a *stageAttempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 	}
 	l := e.layout().needed(s.final, exchange)
 	a.addOutputs(l)
-	for _, n := range s.partlyComputed { // its cached blocks would be whole partitions
+	for _, n := range s.partlyComputed { // tasks would cache a piece as if it were a whole partition
 		delete(l.Cached, n.ref())
 	}
 	input := stageInput{Attempt: int(a.number), Final: s.final.ref(), Plans: plansOf(s.final), Layout: *l, Kind: writeShuffle}
@@ -100,13 +100,14 @@ func (a *stageAttempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 	return spec, nil
 }
 
-// largestFirst returns tasks in the order in which they are started. Those that read the
-// most bytes are first, so that the stage does not end with one long task running alone.
+// largestFirst returns tasks in the order in which they are started. The tasks that read
+// the most bytes are first, so that a long task does not start last and run alone.
 func (s *stageState) largestFirst(tasks []int) []int {
 	return slices.SortedStableFunc(slices.Values(tasks), func(a, b int) int { return cmp.Compare(s.tasks[b].bytes, s.tasks[a].bytes) })
 }
 
-// place returns the number of s among the stages of job j, for messages and the web pages.
+// place returns the position of s among the stages of job j, for messages and the web
+// pages.
 func (s *stageState) place(j *job) *driver.StageInJob {
 	return &driver.StageInJob{Job: uint64(j.id), Name: j.final.plan.definition, Number: slices.Index(j.stages, s.id) + 1, Of: len(j.stages)}
 }
@@ -125,7 +126,7 @@ func (s *stageState) name() string {
 }
 
 // addOutputs adds to l the map outputs that the stage's tasks read. It records their
-// generations in a.generations, so that a later fetch failure says which generation failed.
+// generations in a.generations, to which later fetch failures refer.
 func (a *stageAttempt) addOutputs(l *layout) {
 	l.Outputs = map[uint64][]shuffle.Output{}
 	l.within(a.state.final, func(n *node) {
@@ -142,7 +143,7 @@ func (a *stageAttempt) addOutputs(l *layout) {
 	})
 }
 
-// task returns the task that computes assigned, a part of stage s.
+// task returns the task of stage s that computes assigned.
 func (e *engine) task(s *stageState, l *layout, assigned assignment) (driver.Task, error) {
 	partitions := assigned.span
 	input := taskInput{Partitions: partitions, Piece: assigned.piece}
@@ -185,8 +186,8 @@ func (e *engine) addCached(input *taskInput, id cachedBlock) {
 	}
 }
 
-// addStored records that an executor stores a cached partition. If the data set is not to
-// be cached any more, addStored makes executors remove its partitions instead.
+// addStored records that an executor stores a cached partition. If Uncache was called for
+// the data set in the meantime, addStored makes executors remove its partitions instead.
 func (e *engine) addStored(b cachedBlock, executor string) {
 	if !e.isCached(b.Node) {
 		e.session.Release(cacheKey(b.Node))
@@ -200,7 +201,7 @@ func (e *engine) addStored(b cachedBlock, executor string) {
 }
 
 // executorsOf returns the IDs of the executors that store at least one of the cached
-// partitions.
+// partitions, sorted and without duplicates.
 func executorsOf(cached []cachedLocation) []string {
 	var ids []string
 	for _, location := range cached {
@@ -249,7 +250,7 @@ func (a *stageAttempt) Ended(err error) {
 		a.engine.recordCaches(a.state.final)
 		ended := func() { a.engine.act(a.engine.graph.SetEnded(a.number, err)) }
 		if a.engine.losses.pending() {
-			a.engine.afterLosses(unreachableDelay, ended) // after this attempt's fetch failures
+			a.engine.afterLosses(unreachableDelay, ended) // after the fetch failures of this attempt are reported
 		} else {
 			ended()
 		}
@@ -296,7 +297,7 @@ func (a *stageAttempt) taskDone(result driver.Result) {
 	counts, actions := e.graph.TaskDone(a.number, result.Index, located)
 	if counts && !s.countersAdded[result.Index] {
 		s.countersAdded[result.Index] = true
-		if s.exchange != nil || s.job.kind != sampleKeys { // sampled partitions are computed, and counted, again
+		if s.exchange != nil || s.job.kind != sampleKeys { // later tasks compute the sampled partitions again, and their counters are added
 			e.app.Driver.AddCounters(output.Counters)
 		}
 	}
@@ -330,9 +331,9 @@ func (e *engine) savingJobs(s *stageState) (jobs []*job) {
 }
 
 // failJobs fails the jobs that savingJobs returned, because a map task of stage s ran again
-// and its output differs. Tasks of these jobs may have committed parts that were computed
-// from the old output. A retry would keep these parts, and compute the others from the new
-// output.
+// and its new output differs from the lost one. These jobs may have committed files that
+// were computed from the lost output. If they continued, the other files would be computed
+// from the new output.
 func (e *engine) failJobs(jobs []*job, s *stageState, task int) {
 	for _, j := range jobs {
 		e.act(e.graph.Cancel(j.id, fmt.Errorf("%s is not deterministic: its task %d ran again, as its output was lost, and has other output than before, "+

@@ -1,11 +1,11 @@
 package dataset
 
-// orBroadcast returns a data set with the elements of shuffled, which joins the sides of c
-// by a shuffle. The driver decides whether these are computed by shuffled or by
-// broadcasting one side. A side whose values without a partner are kept is not broadcast,
-// because a task that reads a part of the other side cannot tell which values have no
-// partner. If a side is already divided by key, it needs no shuffle, and orBroadcast
-// returns shuffled.
+// orBroadcast adds an operator that joins the two sides of c in one of two ways, which the
+// driver chooses: by a shuffle, as shuffled does, or by broadcasting one side. If keepLeft
+// is true, the result has left values without a partner too. Then the left side cannot be
+// broadcast: a task that reads one partition of the right side does not know whether other
+// partitions have partners. keepRight has the same meaning for the right side. If a side is
+// already partitioned by key, it needs no shuffle, and orBroadcast returns shuffled.
 func orBroadcast[K, V, W, U any](shuffled *Of[U], c *coGrouping[K, V, W], keepLeft, keepRight bool, f func(K, *V, *W) U) *Of[U] {
 	if c.left.exchange == nil || c.right.exchange == nil || keepLeft && keepRight {
 		return shuffled
@@ -32,9 +32,9 @@ func orBroadcast[K, V, W, U any](shuffled *Of[U], c *coGrouping[K, V, W], keepLe
 }
 
 // broadcastSmall adds an operator that joins each partition of the large side with all
-// records of the small side's shuffle. Each process reads these once for all of its tasks.
-// Elements of the large side are encoded and decoded as in a shuffle, so that the results
-// are the same as those of a join by shuffle.
+// records of the small side's shuffle. Each process reads these records once for all of its
+// tasks. Elements of the large side are encoded and decoded as in a shuffle, so that both
+// kinds of join have the same results.
 func broadcastSmall[K, L, S, U any](operator string, large *keyedInput[K, L], small *keyedInput[K, S], keepLarge bool, f func(K, *L, *S) U) (joined *Of[U], whole *node) {
 	all := small.whole(operator)
 	tables := newJoinTables(all, small.kvCodec, func(*taskContext, int64) error { return nil })

@@ -8,7 +8,7 @@ import (
 )
 
 // BroadcastJoin returns what [Join] returns, but does not shuffle the large data set.
-// Instead, each executor keeps the whole small data set in memory.
+// Instead, each executor stores the whole small data set in memory.
 func BroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], f func(K, V, W) U) *Of[U] {
 	return broadcastJoin(large, small, "BroadcastJoin", func(key K, v V, found []W, emit func(U) bool) bool {
 		for _, w := range found {
@@ -20,8 +20,8 @@ func BroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], f f
 	})
 }
 
-// LeftBroadcastJoin returns what BroadcastJoin returns and, for each value on the large
-// side whose key is not on the small side, f of this value and nil.
+// LeftBroadcastJoin returns what BroadcastJoin returns and, for each large-side value v
+// whose key is not on the small side, f(key, v, nil).
 func LeftBroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], f func(K, V, *W) U) *Of[U] {
 	return broadcastJoin(large, small, "LeftBroadcastJoin", func(key K, v V, found []W, emit func(U) bool) bool {
 		for _, w := range found {
@@ -33,9 +33,9 @@ func LeftBroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]],
 	})
 }
 
-// broadcastJoin adds an operator that calls match with each element of the large side and
-// the values that its key has on the small side. The small side is shuffled into one
-// partition, which each process reads once for all of its tasks.
+// broadcastJoin adds an operator that calls match for each element of the large side, with
+// the small side's values for the same key. The small side is shuffled into one partition,
+// which each process reads once for all of its tasks.
 func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], operator string,
 	match func(key K, v V, found []W, emit func(U) bool) bool) *Of[U] {
 	pairs := kvCodecOf[K, W](large.plan, operator)
@@ -66,9 +66,9 @@ func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], ope
 	})
 }
 
-// newJoinTables returns a sharedTable that is built from whole, which has all records of a
-// small side in its only partition. While it is built, check is called with the number of
-// encoded bytes so far, and returns an error if these are too many.
+// newJoinTables returns a sharedTable that is built from whole, whose only partition has
+// all records of the small side. While the table is built, check is called with the number
+// of encoded bytes so far. It returns an error if they are too many.
 func newJoinTables[K, W any](whole *Of[KV[K, W]], pairs kvCodec[K, W], check func(x *taskContext, bytes int64) error) *sharedTable[*joinTable[W]] {
 	return newSharedTable(func(x *taskContext) *joinTable[W] {
 		table := newJoinTable[W]()
@@ -96,9 +96,9 @@ func newJoinTables[K, W any](whole *Of[KV[K, W]], pairs kvCodec[K, W], check fun
 	})
 }
 
-// broadcastNode returns a node with as many partitions as the large side. Each is computed
-// from the same partition of the large side, and from the only partition of whole, the
-// small side.
+// broadcastNode returns a node with as many partitions as the large side. Each partition is
+// computed from the same partition of large and from the only partition of whole, the small
+// side.
 func broadcastNode(operator string, large, whole *node) *node {
 	return &node{operator: operator, inputs: []*node{large, whole}, elementwise: true, partitions: large.partitions,
 		parentPartitions: func(_ *layout, partition int, visit func(*node, int)) {
@@ -107,13 +107,13 @@ func broadcastNode(operator string, large, whole *node) *node {
 		}}
 }
 
-// maxTableIdle is how long a process keeps a table after its last use.
+// maxTableIdle is how long a process caches a table after its last use.
 const maxTableIdle = 30 * time.Second
 
-// sharedTable is a table that the tasks of a process share.
+// sharedTable is a table that the tasks of a process share. The first task builds it.
 type sharedTable[T any] struct {
 	build    func(x *taskContext) T
-	building chan struct{} // has an element while a task is in acquire, so that others wait
+	building chan struct{} // mutex as a channel: has an element while a task is in acquire
 
 	mu       sync.Mutex
 	table    T
@@ -126,7 +126,7 @@ func newSharedTable[T any](build func(x *taskContext) T) *sharedTable[T] {
 	return &sharedTable[T]{build: build, building: make(chan struct{}, 1)}
 }
 
-// acquire returns the table, and builds it first if there is none. If that fails, acquire
+// acquire returns the table, and builds it first if necessary. If building fails, acquire
 // fails the task and returns false. Otherwise the caller must call release.
 func (b *sharedTable[T]) acquire(x *taskContext) (table T, ok bool) {
 	select {
@@ -147,7 +147,8 @@ func (b *sharedTable[T]) acquire(x *taskContext) (table T, ok bool) {
 	return b.use()
 }
 
-// use returns the table, and keeps it until release is called. ok is false if there is none.
+// use registers a user of the table, who must call release. ok is false if the table is not
+// built.
 func (b *sharedTable[T]) use() (table T, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -162,7 +163,7 @@ func (b *sharedTable[T]) use() (table T, ok bool) {
 	return b.table, true
 }
 
-// release ends the use of the table.
+// release unregisters a user of the table.
 func (b *sharedTable[T]) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

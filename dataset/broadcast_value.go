@@ -30,22 +30,22 @@ import (
 //		return dataset.Filter(words, func(word []byte) bool { return a.Words.Value()[string(word)] })
 //	})
 //
-// Before an executor runs the first task of a stage that may need the value, it loads the
-// value in pieces, most of them from other executors. It decodes the value once for all its
-// tasks. It keeps the value until the session ends. It removes the value earlier if the
-// driver function refers neither to the Broadcast nor to a data set whose plan got the
-// Broadcast as an argument.
+// Before an executor runs the first task of a stage whose functions may call Value, it
+// loads the value in pieces, most of them from other executors. It decodes the value once
+// for all its tasks, and stores it until the session ends. It removes the value earlier if
+// the driver function refers neither to the Broadcast nor to a data set whose plan has the
+// Broadcast among its arguments.
 type Broadcast[T any] struct {
 	shared  *broadcastValue[T]
 	session *bobbin.Session // nil within a plan function
-	handle  *handle         // its cleanup removes the value; nil within a plan function
-	err     error           // why there is no value; nil if there is one
+	handle  *handle         // when the garbage collector frees the handle, the value is removed; nil within a plan function
+	err     error           // error of NewBroadcast, or nil
 }
 
-// NewBroadcast encodes a value in the same way as arguments of plans, and makes it
-// available to tasks. The driver keeps the encoded value, in memory or on disk. If the
-// value cannot be encoded or stored, the data sets of plans that get the Broadcast return
-// the error.
+// NewBroadcast encodes a value as arguments of plans are encoded, and makes it available to
+// tasks. The driver stores the encoded value in memory or on disk. If the value cannot be
+// encoded or stored, actions on data sets whose plan has the Broadcast among its arguments
+// fail.
 func NewBroadcast[T any](session *bobbin.Session, value T) *Broadcast[T] {
 	s, err := newBroadcastValue(session, value)
 	if err != nil {
@@ -61,8 +61,8 @@ func NewBroadcast[T any](session *bobbin.Session, value T) *Broadcast[T] {
 }
 
 // Value returns the value, which all tasks of the executor share and must not change. Call
-// it only in functions that a plan with the Broadcast among its arguments passes to
-// operators; elsewhere it panics.
+// it only in functions that a plan passes to operators, and only if the Broadcast is among
+// the plan's arguments; elsewhere it panics.
 func (b *Broadcast[T]) Value() T {
 	if b != nil && b.shared != nil {
 		if value := b.shared.value.Load(); value != nil {
@@ -106,13 +106,14 @@ func (b *Broadcast[T]) UnmarshalCBOR(encoded []byte) error {
 	return nil
 }
 
-// broadcastValue is what this process, the driver or an executor, has of a broadcast value.
+// broadcastValue is the state of a broadcast value in this process, the driver or an
+// executor.
 type broadcastValue[T any] struct {
 	id      uint64
 	loading chan struct{}     // has an element while a task loads the value
 	value   atomic.Pointer[T] // nil while the value is not loaded
 
-	// In the driver:
+	// Set only in the driver:
 	described peers.Value
 	app       *role.Application // nil in executors
 	source    *peers.Source
@@ -121,9 +122,9 @@ type broadcastValue[T any] struct {
 
 // anyBroadcastValue is a broadcastValue of any type.
 type anyBroadcastValue interface {
-	// load loads the value for a task, unless that was done before.
+	// load loads the value, if it is not loaded yet.
 	load(ctx context.Context, described peers.Value) error
-	// describe returns what tasks need to load the value.
+	// describe returns the description from which tasks load the value.
 	describe() peers.Value
 }
 
@@ -133,7 +134,8 @@ var broadcastValues = struct {
 	byID map[uint64]anyBroadcastValue
 }{byID: map[uint64]anyBroadcastValue{}}
 
-// lastBroadcast is the id of the broadcast value that the driver in this process made last.
+// lastBroadcast is the greatest id that the driver, if it runs in this process, has given to
+// a broadcast value.
 var lastBroadcast atomic.Uint64
 
 // newBroadcastValue encodes a value and stores it in the driver.
@@ -163,8 +165,9 @@ func newBroadcastValue[T any](session *bobbin.Session, value T) (*broadcastValue
 	return s, nil
 }
 
-// broadcastValueByID returns the broadcast value with an id. If this process does not know
-// it, as in an executor that has not loaded it yet, broadcastValueByID adds it.
+// broadcastValueByID returns the broadcast value with an id. If this process has none,
+// because it is an executor that has not loaded the value yet, broadcastValueByID adds one
+// that is not loaded.
 func broadcastValueByID[T any](id uint64) (*broadcastValue[T], error) {
 	broadcastValues.Lock()
 	defer broadcastValues.Unlock()
@@ -181,7 +184,7 @@ func broadcastValueByID[T any](id uint64) (*broadcastValue[T], error) {
 	return s, nil
 }
 
-// remove removes the value from the driver, and tells executors to remove it too. Further
+// remove removes the value from the driver, and makes executors remove it too. Further
 // calls do nothing.
 func (s *broadcastValue[T]) remove() {
 	s.removed.Do(func() {
@@ -229,14 +232,14 @@ func (s *broadcastValue[T]) read(ctx context.Context, described peers.Value) ([]
 	return peers.From(ctx).Load(ctx, described)
 }
 
-// broadcastsOf describes the broadcast values that the functions of a stage may use. final
-// is the node that the stage computes, and written is the exchange that the stage writes or
-// samples, nil if there is none.
+// broadcastsOf describes the broadcast values that the functions of a stage may use. The
+// stage computes final. written is the shuffle that it writes or samples, nil if there is
+// none.
 func broadcastsOf(l *layout, final *node, written *exchange) ([]peers.Value, error) {
 	var ids []uint64
 	l.within(final, func(n *node) { ids = append(ids, n.plan.broadcasts...) })
 	if written != nil {
-		ids = append(ids, written.node.plan.broadcasts...) // its functions may merge before the shuffle
+		ids = append(ids, written.node.plan.broadcasts...) // the functions of a Reduce or Fold also run before its shuffle
 	}
 	slices.Sort(ids)
 	var all []peers.Value
@@ -252,7 +255,7 @@ func broadcastsOf(l *layout, final *node, written *exchange) ([]peers.Value, err
 	return all, nil
 }
 
-// loadBroadcasts loads the broadcast values of a stage for a task.
+// loadBroadcasts loads the broadcast values that the functions of a task may use.
 func loadBroadcasts(ctx context.Context, needed []peers.Value) error {
 	for _, described := range needed {
 		broadcastValues.Lock()

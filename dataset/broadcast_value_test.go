@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// countedNumber is a number. Its decoding counts the numbers that are decoded, and records
-// which of these the garbage collector has freed.
+// countedNumber is a number that counts its decodings in decodedFactors. freedFactors
+// records the numbers that the garbage collector has freed.
 type countedNumber struct{ n *int64 }
 
 var (
@@ -100,7 +100,7 @@ func TestUnusedBroadcastIsRemoved(t *testing.T) {
 		_, err := scaled.With(session, scaling{in, dataset.NewBroadcast(session, newFactor(30))}).Collect(ctx)
 		require.NoError(t, err)
 		require.Eventually(t, freed(30), 10*time.Second, time.Millisecond)
-		got, err := kept.Collect(ctx) // the data set keeps the value
+		got, err := kept.Collect(ctx) // the data set refers to the Broadcast
 		require.NoError(t, err)
 		require.Equal(t, []int64{0, 20, 40, 60, 80}, got)
 		session.Close()

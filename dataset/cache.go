@@ -24,10 +24,10 @@ const (
 	// Disk stores partitions on executors' disks.
 	Disk = Level(block.DiskOnly)
 
-	// MemoryThenDisk2, Memory2 and Disk2 store each partition at two executors, on
-	// different hosts if there are several. So if one executor is lost, its partitions need
-	// not be computed again. An action returns when there are two copies of each partition.
-	// If there is only one executor, the second copies are made when another registers.
+	// MemoryThenDisk2, Memory2 and Disk2 store each partition on two executors, on
+	// different hosts if possible. If one executor is lost, its partitions need not be
+	// computed again. An action returns when each partition has two copies. If there is
+	// only one executor, the second copies are made when another executor registers.
 	MemoryThenDisk2 = MemoryThenDisk | replicated
 	Memory2         = Memory | replicated
 	Disk2           = Disk | replicated
@@ -38,7 +38,7 @@ const (
 // blockLevel returns the level at which an executor's block store stores partitions.
 func (l Level) blockLevel() block.Level { return block.Level(l &^ replicated) }
 
-// cachedBlock identifies a partition of a cached data set.
+// cachedBlock identifies a partition of a cached data set, which is stored as a block.
 type cachedBlock struct {
 	_         struct{} `cbor:",toarray"`
 	Node      ref
@@ -49,11 +49,12 @@ func (b cachedBlock) id() block.ID {
 	return block.Cached(b.Node.Plan, b.Node.Node, b.Partition)
 }
 
-// cacheKey returns the key that tasks pass to bobbin.Task.Hold for the cached partitions of
-// a data set.
+// cacheKey returns the argument of bobbin.Task.Hold for the cached partitions of a data
+// set.
 func cacheKey(r ref) string { return fmt.Sprintf("rdd_%d_%d", r.Plan, r.Node) }
 
-// cached reports whether the data set of a node is to be cached, and returns its level.
+// cached reports whether Cache was called for the data set of a node, and returns its
+// level.
 func (x *taskContext) cached(n *node) (Level, bool) {
 	level, cached := x.layout.Cached[n.ref()]
 	return level, cached
@@ -86,9 +87,9 @@ func fromCache[T any](x *taskContext, n *node, level Level, values *record.Codec
 	}
 }
 
-// readCached returns the encoded elements of a cached partition, from this executor or
-// another. If ok is true, the caller must call release. If ok is false, no executor has the
-// partition, or the task has failed.
+// readCached reads a cached partition from this executor or another one, and returns its
+// encoded elements. If ok is true, the caller must call release. If ok is false, no
+// executor stores the partition, or the task has failed.
 func (x *taskContext) readCached(id cachedBlock) (encoded []byte, release func(), ok bool) {
 	reader, err := x.service.Store().Open(id.id())
 	if err == nil {
@@ -98,7 +99,7 @@ func (x *taskContext) readCached(id cachedBlock) (encoded []byte, release func()
 		reader.Release()
 	}
 	if !errors.Is(err, block.ErrNotFound) {
-		x.service.Store().Remove(id.id()) // it is damaged
+		x.service.Store().Remove(id.id()) // the block is damaged
 	}
 	for _, address := range x.locations[id] {
 		encoded, err := x.service.FetchBlock(x.task, address, id.id())
@@ -130,7 +131,8 @@ func computeAndStore[T any](x *taskContext, id cachedBlock, level Level, values 
 	if !complete || x.err != nil {
 		return
 	}
-	// The store logs if a file cannot be written. The partition is then computed again.
+	// If Put fails, it has logged the error, and the partition is computed again when
+	// needed.
 	if x.service.Store().Put(id.id(), elements, level.blockLevel()) == nil {
 		x.task.Hold(cacheKey(id.Node))
 		x.cachedBlocks = append(x.cachedBlocks, id)

@@ -12,16 +12,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// checkpointPrefix is the prefix of the names of plans that read checkpoints. It is
-// followed by the name of the plan whose data set was written.
+// checkpointPrefix, followed by the name of the plan whose data set was written, is the
+// name of the plan that reads a checkpoint.
 const checkpointPrefix = "checkpoint of "
 
-// Checkpoint computes the elements of s and writes them to a directory, which must not
-// exist. It returns a data set that reads them from there, with the same partitions. If s
-// is partitioned by key, so is the result. If executors are lost, the files are read again,
-// and s is not computed again. So the outputs of its shuffles can be removed. The directory
-// appears when all files are complete. It remains when the session ends, but only data sets
-// of the same application can read it.
+// Checkpoint computes the elements of s and writes them to files in a directory, which must
+// not exist. It returns a data set that reads these files and has the same partitions as s.
+// If s is partitioned by key, so is the result. The result does not depend on s: if
+// executors are lost, the files are read again, and the map outputs of the shuffles of s
+// can be removed. The directory appears when all files are complete. It remains when the
+// session ends, but only the same application can read it as a data set.
 //
 // If an earlier attempt of the application has written the directory, Checkpoint computes
 // nothing. An application that writes several checkpoints to the same directory, one after
@@ -59,8 +59,8 @@ func (s *Of[T]) Checkpoint(ctx context.Context, directory string) (*Of[T], error
 	if err != nil {
 		return nil, err
 	}
-	// An earlier attempt may have written the checkpoint with another number of shuffle
-	// partitions. Then it cannot be read as divided by key.
+	// If an earlier attempt wrote the checkpoint with another number of shuffle partitions,
+	// its elements are in other partitions than the current partitioning by key requires.
 	hashed = hashed && s.node.hashed && len(partitions) == config.ShufflePartitions.In(e.app.Settings)
 	arguments, err := codec.Encode(checkpointArguments{Path: uri, Site: callSite(), Hashed: hashed})
 	if err != nil {
@@ -70,15 +70,15 @@ func (s *Of[T]) Checkpoint(ctx context.Context, directory string) (*Of[T], error
 	return read, read.err
 }
 
-// checkpointArguments has the arguments of a plan that reads a checkpoint.
+// checkpointArguments are the arguments of a plan that reads a checkpoint.
 type checkpointArguments struct {
 	_      struct{} `cbor:",toarray"`
 	Path   string
 	Site   string // file and line of the call of Checkpoint
-	Hashed bool   // whether the partitions are divided by the hash of keys
+	Hashed bool   // whether the elements are partitioned by the hash of their keys
 }
 
-// checkpointReader is the plan that reads a checkpoint.
+// checkpointReader is the plan function that reads a checkpoint.
 func checkpointReader[T any](p *Plan, arguments []byte) (any, error) {
 	c, err := codec.Decode[checkpointArguments](arguments)
 	if err != nil {
@@ -102,7 +102,7 @@ func checkpointReader[T any](p *Plan, arguments []byte) (any, error) {
 			}
 		}
 	})
-	n.callSite = c.Site // executors, which trace the plan, cannot see the call
+	n.callSite = c.Site // executors also run this plan function; there, callSite would return another line
 	return of, nil
 }
 

@@ -18,10 +18,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// The files of a checkpoint are the parts of an output. Each task writes one part, and the
-// last part is the index. All parts begin with checkpointMagic. In the part of a task,
-// blocks of records follow, as package shuffle writes them. The records have empty keys,
-// and their values are the encoded elements. The blocks of a partition follow each other.
+// The files of a checkpoint are the parts of a storage.Output. Each task writes one part,
+// and the driver writes the last one, the index. All parts begin with checkpointMagic. In
+// the part of a task, blocks of records in the format of package shuffle follow. The
+// records have empty keys, and their values are the encoded elements. The blocks of each
+// partition are contiguous.
 const checkpointMagic = "bobbinCP"
 
 var errInvalidCheckpoint = errors.New("remove the checkpoint, and make it again")
@@ -33,7 +34,7 @@ type checkpointIndex struct {
 	Lengths [][]int64 // for each part, the number of bytes of each of its partitions
 }
 
-// write writes the index as the part with the given number.
+// write writes the index to output, as the part with the number part.
 func (c checkpointIndex) write(ctx context.Context, output *storage.Output, part int) error {
 	file, err := output.Part(ctx, part, 0)
 	if err != nil {
@@ -51,7 +52,6 @@ func (c checkpointIndex) write(ctx context.Context, output *storage.Output, part
 	return file.Commit()
 }
 
-// readIndex reads an index that write has written.
 func readIndex(ctx context.Context, files *storage.Files, path string) (index checkpointIndex, err error) {
 	file, err := files.Open(ctx, path)
 	if err != nil {
@@ -68,9 +68,9 @@ func readIndex(ctx context.Context, files *storage.Files, path string) (index ch
 	return codec.Decode[checkpointIndex](rest[4:])
 }
 
-// openCheckpoint returns the splits of each partition of a checkpoint, and whether the
-// partitions are divided by the hash of keys. It fails if a part is missing or does not
-// have the length that the index says.
+// openCheckpoint returns the splits of each partition of a checkpoint. hashed reports
+// whether elements are partitioned by the hash of their keys. openCheckpoint fails if a
+// part is missing, or if its length is not that in the index.
 func openCheckpoint(ctx context.Context, files *storage.Files, uri string) (partitions [][]storage.Split, hashed bool, err error) {
 	defer func() {
 		if err != nil {

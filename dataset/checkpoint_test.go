@@ -47,7 +47,7 @@ func TestCheckpoint(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want[:200], some)
 
-		// A checkpoint of a checkpoint, and of what is computed from one.
+		// A checkpoint of a checkpoint, and of a data set computed from a checkpoint.
 		again, err := read.Checkpoint(ctx, directory+"2")
 		require.NoError(t, err)
 		reversed, err := sortedLines.With(session, again).Checkpoint(ctx, directory+"3")
@@ -68,9 +68,8 @@ func TestCheckpoint(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// Reading a checkpoint needs nothing of the data set that was written, so it works after
-// that data set's executors are lost. The data set that reads it knows that its elements
-// are divided by key.
+// A checkpoint can be read after the executors that computed the original data set are
+// lost. The data set that reads the checkpoint is partitioned by key like the original one.
 func TestCheckpointCutsTheLineage(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "checkpoint")
 	computed.Store(0)
@@ -93,7 +92,7 @@ func TestCheckpointCutsTheLineage(t *testing.T) {
 	})
 }
 
-// An application that starts again finds the checkpoints that it has written before.
+// A second attempt of an application reuses the checkpoints of the first attempt.
 func TestCheckpointOfAnEarlierAttempt(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "checkpoint")
 	computed.Store(0)

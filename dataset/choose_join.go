@@ -7,28 +7,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// broadcastSide is a side of a join that the driver may choose to broadcast.
+// broadcastSide is a side of a join that the driver may broadcast.
 type broadcastSide struct {
 	name  string // "left" or "right"
-	whole *node  // reads all partitions of the side's shuffle
-	other *node  // the other side, which is not shuffled if this side is broadcast
+	whole *node  // computes the only partition of the broadcast side from the side's shuffle
+	other *node  // input of the other side, which is not shuffled if this side is broadcast
 }
 
-// joinChoice says how the driver has decided to compute a join.
+// joinChoice is the driver's decision how to compute a join.
 type joinChoice struct {
-	input int    // index of the input that computes the join; 0 means by a shuffle
-	why   string // reason, for [StageSummary.Division]
+	input int    // index among the inputs of the join's node; 0 is the join by a shuffle
+	why   string // reason for the decision, for [StageSummary.Division]
 }
 
-// A side of a join whose files are larger than the threshold may still have few records to
-// shuffle. So it is measured if the files of the other side are at least measuredShare
-// times as large. The other side is not read during the measurement, so that must not take
-// long.
+// A side of a join whose files exceed the threshold dataset.autoBroadcastJoinThreshold may
+// still have few records in its shuffle, for example after a Filter. To find out, the
+// driver first runs only this side's map stage. The other side waits, so the driver does
+// this only if the other side's files are at least measuredShare times as large.
 const measuredShare = 8
 
-// chooseJoin decides whether a join broadcasts a side, unless that is decided already. The
-// decision does not change while the plan exists, because the join's partitions, and all
-// that is computed from them, depend on it.
+// chooseJoin decides whether a join broadcasts a side, if this is not decided yet. The
+// decision does not change while the plan exists, because the number of the join's
+// partitions depends on it, and so do all data sets computed from the join.
 func (e *engine) chooseJoin(ctx context.Context, n *node) error {
 	e.mu.Lock()
 	_, known := e.joins[n.ref()]
@@ -48,11 +48,13 @@ func (e *engine) chooseJoin(ctx context.Context, n *node) error {
 	return nil
 }
 
-// measureJoin chooses how to compute a join. If the files of a side are small, it runs the
-// map stage that writes this side's shuffle; if both sides qualify, it takes the one with
-// fewer bytes. If the written records are small, it chooses to broadcast this side.
-// Otherwise it chooses to shuffle both sides, and the join uses the shuffle that was
-// written.
+// measureJoin chooses how to compute a join. It can choose to broadcast a side only if the
+// side is computed from files alone, and these are at most as large as the threshold
+// dataset.autoBroadcastJoinThreshold or, if that is more, 1/measuredShare of the other
+// side's files. If this is true of both sides, measureJoin considers only the smaller one.
+// It runs the map stage that writes this side's shuffle. If the written records are at most
+// as large as the threshold, it chooses to broadcast this side. Otherwise it chooses to
+// shuffle both sides, and the join reads the shuffle that is already written.
 func (e *engine) measureJoin(ctx context.Context, n *node) (joinChoice, error) {
 	threshold := int64(config.AutoBroadcastJoinThreshold.In(e.app.Settings))
 	if threshold == 0 {
@@ -90,16 +92,16 @@ func (e *engine) measureJoin(ctx context.Context, n *node) (joinChoice, error) {
 	return choice, nil
 }
 
-// joinOf returns what was decided about the join n. It returns the zero value if nothing
-// was decided yet or n is not a join.
+// joinOf returns the decision about the join n. It returns the zero value if n is not a
+// join or nothing is decided yet.
 func (e *engine) joinOf(n *node) joinChoice {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.joins[n.ref()]
 }
 
-// inputs returns the nodes of which node n reads partitions without a shuffle. It considers
-// what was decided about n if n is a join.
+// inputs returns the nodes whose partitions node n reads without a shuffle. If n is a join,
+// they depend on the decision of chooseJoin.
 func (e *engine) inputs(n *node) []*node {
 	l := layout{Joins: map[ref]int{n.ref(): e.joinOf(n).input}}
 	return l.inputs(n)

@@ -59,7 +59,7 @@ var chosenRows = dataset.Define("chosen rows", func(p *dataset.Plan, c chosenJoi
 	}
 })
 
-// chosenCounts has, for each row of the join, how often it occurs.
+// chosenCounts has the number of occurrences of each row of the join.
 var chosenCounts = dataset.Define("chosen counts", func(p *dataset.Plan, rows *dataset.Of[string]) *dataset.Of[dataset.KV[string, int64]] {
 	return dataset.Count(rows)
 })
@@ -109,7 +109,7 @@ func runBelow(t *testing.T, threshold string, f func(ctx context.Context, sessio
 	runWith(t, map[string]string{"master": "local[2]", "dataset.autoBroadcastJoinThreshold": threshold}, f)
 }
 
-// A join has the same rows, whichever side is broadcast, or none.
+// A join returns the same rows if either side is broadcast and if none is.
 func TestAChosenJoinHasTheRowsOfAnyOther(t *testing.T) {
 	directory := t.TempDir()
 	disturb = func() {}

@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/record"
 )
 
-// Both has the values of one key in two data sets. Each sequence can be read only once.
+// Both has the values of one key in two data sets. Each sequence can be iterated only once.
 type Both[V, W any] struct {
 	Left  iter.Seq[V]
 	Right iter.Seq[W]
@@ -45,9 +45,9 @@ func newCoGrouping[K, V, W any](n *node, left *Of[KV[K, V]], right *Of[KV[K, W]]
 	return &coGrouping[K, V, W]{left: newKeyedInput(n, left), right: newKeyedInput(n, right)}
 }
 
-// each calls visit with each key of a partition, until visit returns false. If hasLeft is
-// true, the left data set has the key, and left.values yields its values there. hasRight
-// and right have the same meaning for the right data set.
+// each calls visit with each key of a partition, until visit returns false. hasLeft reports
+// whether the left data set has the key; if so, left.values yields its values for the key.
+// hasRight and right have the same meaning for the right data set.
 func (c *coGrouping[K, V, W]) each(x *taskContext, partition int, visit func(key []byte, hasLeft, hasRight bool, left, right *sortedGroups) bool) {
 	left, ok := c.left.sort(x, partition)
 	if !ok {
@@ -89,14 +89,15 @@ func (c *coGrouping[K, V, W]) each(x *taskContext, partition int, visit func(key
 type buffered[V any] struct {
 	slab   []byte // encoded values
 	ends   []int  // ends of the values in slab
-	values []V    // decoded; they may point into slab
+	values []V    // decoded; they may share memory with slab
 }
 
 // reset removes all values.
 func (b *buffered[V]) reset() { b.slab, b.ends, b.values = b.slab[:0], b.ends[:0], b.values[:0] }
 
-// fill replaces b's values by the first values of the sequence. It stops after the value
-// with which they exceed limit bytes. complete reports whether all values fit.
+// fill replaces b's values by those of the sequence. If they need more than limit bytes,
+// fill stops after the first value that exceeds limit. complete reports whether all values
+// fit.
 func (b *buffered[V]) fill(codec *record.Codec[V], values iter.Seq[[]byte], limit int64) (complete bool, err error) {
 	b.reset()
 	complete = true

@@ -5,16 +5,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// A combiner stops merging if, among the first minRecordsToCombine records, the share of
-// distinct keys exceeds maxDistinctShare. Merging would then save little.
+// If more than maxDistinctShare of the first minRecordsToCombine records have distinct
+// keys, a combiner stops merging, because merging would save little.
 const (
 	minRecordsToCombine = 100_000
 	maxDistinctShare    = 0.8
 )
 
 // write merges the values of each key in the partitions of s, and writes the merged values
-// to the shuffle. If memory does not suffice for all keys, it writes several merged values
-// for a key.
+// to the shuffle. If the keys do not all fit into memory, it writes several merged values
+// for some keys.
 func (a *aggregation[K, V, A]) write(x *taskContext, s span, out *shuffle.Writer) error {
 	c := combiner[K, V, A]{aggregation: a, x: x, out: out, table: shuffle.NewTable[A](), heap: newHeapEstimate[A]()}
 	defer c.table.Release()
@@ -49,27 +49,27 @@ type combiner[K, V, A any] struct {
 	table    *shuffle.Table[A]
 	heap     heapEstimate
 	records  int
-	disabled bool // whether values are not merged any more
+	disabled bool // merging has stopped; see maxDistinctShare
 	encoded  []byte
 
-	// The batch: records that are still to be added. Looking up many keys together is
-	// faster, because the processor then waits for several parts of the table at the same
-	// time.
+	// The batch: records that have not been added to table yet. A batch makes lookups
+	// faster, because the processor can wait for several cache misses in the table at the
+	// same time.
 	keys    []byte
 	keyEnds []int
 	hashes  []uint64
 	values  []V
 }
 
-// maxBatchRecords is the largest number of records in a batch. maxBatchKeyBytes is the
-// approximate limit for the size of their keys together.
+// maxBatchRecords and maxBatchKeyBytes, the total size of the keys, limit a batch. The last
+// record may exceed maxBatchKeyBytes.
 const (
 	maxBatchRecords  = 256
 	maxBatchKeyBytes = 8 << 10
 )
 
-// addToBatch adds a record to the batch. V must not refer to memory that the caller uses
-// again.
+// addToBatch adds a record to the batch. value must not refer to memory that the caller
+// overwrites later.
 func (c *combiner[K, V, A]) addToBatch(hash uint64, key []byte, value V) error {
 	c.keys = append(c.keys, key...)
 	c.keyEnds = append(c.keyEnds, len(c.keys))
@@ -81,7 +81,7 @@ func (c *combiner[K, V, A]) addToBatch(hash uint64, key []byte, value V) error {
 	return c.addBatch()
 }
 
-// addBatch adds the records of the batch.
+// addBatch adds the records of the batch to the table, and empties the batch.
 func (c *combiner[K, V, A]) addBatch() error {
 	if !c.disabled {
 		c.table.Prefetch(c.hashes)
@@ -110,7 +110,7 @@ func (c *combiner[K, V, A]) add(hash uint64, key []byte, value V) error {
 	if c.records++; c.records == minRecordsToCombine && float64(c.table.Len()) > maxDistinctShare*minRecordsToCombine {
 		c.disabled = true
 		err := c.flush()
-		c.table.Release() // from now on the writer uses this memory
+		c.table.Release() // the writer uses this memory from now on
 		return err
 	}
 	if (first || !c.heap.noPointers) && tooLarge(c.table, &c.heap, c.x.operatorMemory) {

@@ -20,30 +20,31 @@ import (
 type csvOptions struct {
 	header    bool
 	delimiter rune // 0 means a comma
-	lines     bool // no record has line breaks, so files can be divided
+	lines     bool // each line is one record, so files can be split
 }
 
-// Header makes [CSV] take the first record of each file as the names of its columns.
+// Header makes [CSV] read the first record of each file as the names of its columns.
 func Header() ReadOption { return func(s *source) { s.csv.header = true } }
 
 // Delimiter sets the character that separates the fields of a [CSV] record. The default is
 // a comma.
 func Delimiter(delimiter rune) ReadOption { return func(s *source) { s.csv.delimiter = delimiter } }
 
-// LineRecords says that each line of the files is one record, so fields in quotes contain
-// no line breaks. Then [CSV] can divide large files among partitions.
+// LineRecords states that each line of the files is one record: no field in quotes contains
+// a line break. Then [CSV] can split large files among tasks.
 func LineRecords() ReadOption { return func(s *source) { s.csv.lines = true } }
 
 // CSV returns the records of files of comma-separated values, as encoding/csv reads
 // them. T is a []string, or a struct whose exported fields are strings, []byte,
 // numbers, booleans or types with the methods UnmarshalText and MarshalText.
 //
-// With the option [Header], a field gets the column that has the field's name, or the name
-// in its tag `csv:"name"`; other columns are ignored. Without Header, the first field gets
-// the first column, and so on. Fields with the tag `csv:"-"` are ignored.
+// With the option [Header], a field is set from the column that has the field's name, or
+// the name in its tag `csv:"name"`; other columns are ignored. Without Header, the first
+// field is set from the first column, and so on. Fields with the tag `csv:"-"` are ignored.
 //
-// A file is read by one task, because a record may have line breaks, unless the
-// option [LineRecords] excludes that. [Text] says which files path selects.
+// Each file is read by one task, because a field in quotes may contain line breaks. The
+// option [LineRecords] excludes such fields, and allows large files to be split. [Text]
+// describes how path selects files.
 func CSV[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 	n := newSource[T](p, "CSV", path, options)
 	n.source.whole = !n.source.csv.lines
@@ -66,12 +67,12 @@ type csvReader[T any] struct {
 	limit     *recordLimitReader
 }
 
-// recordLimitReader reads a file, and fails when a record has more than limit bytes, for example
-// because a quote is missing.
+// recordLimitReader reads a file, and fails if a record has more than limit bytes, for
+// example because a closing quote is missing.
 type recordLimitReader struct {
 	file  io.Reader
 	limit int64
-	bytes int64 // bytes read since the last record was complete
+	bytes int64 // bytes read since the end of the last complete record
 }
 
 func (l *recordLimitReader) Read(p []byte) (int, error) {
@@ -146,13 +147,13 @@ func (r *csvReader[T]) each(emit func(T) bool, reject malformedFunc) bool {
 	}
 }
 
-// reader returns a reader of file's records. It skips a byte order mark.
+// reader returns a reader of file's records. It skips a byte order mark at the beginning.
 func (r *csvReader[T]) reader(file io.Reader) *csv.Reader {
 	r.limit = &recordLimitReader{file: file, limit: r.x.service.TaskMemory()}
 	buffer := bufio.NewReaderSize(r.limit, 64<<10)
 	if r.split.Offset == 0 {
 		if mark, _ := buffer.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
-			_, _ = buffer.Discard(3) // a byte order mark
+			_, _ = buffer.Discard(3)
 		}
 	}
 	records := csv.NewReader(buffer)
@@ -164,8 +165,8 @@ func (r *csvReader[T]) reader(file io.Reader) *csv.Reader {
 	return records
 }
 
-// readHeader reads the header from the beginning of the file, for a split that begins
-// later.
+// readHeader reads the header at the beginning of the file, for a split with a later
+// offset.
 func (r *csvReader[T]) readHeader() error {
 	start := *r
 	start.split.Offset, start.split.Length, start.split.Last = 0, r.split.Offset, false
@@ -185,7 +186,7 @@ func (r *csvReader[T]) readHeader() error {
 }
 
 // bindColumns finds the column of each field by the names in header. If header is nil, the
-// first field gets the first column, and so on.
+// first field is set from the first column, and so on.
 func (r *csvReader[T]) bindColumns(header []string) error {
 	r.width = len(header)
 	r.columns = make([]int, len(r.converter.fields))
@@ -232,8 +233,8 @@ func (r *csvReader[T]) wrapError(err error) error {
 	return lineError(r.split, int64(malformed.StartLine), r.withAdvice(malformed.Err))
 }
 
-// withAdvice adds advice to err, the Err of a csv.ParseError, if the option LineRecords may be
-// its cause.
+// withAdvice returns err, the Err of a csv.ParseError. If the option LineRecords may be the
+// cause of the error, withAdvice adds this to its text.
 func (r *csvReader[T]) withAdvice(err error) error {
 	if r.options.lines && (errors.Is(err, csv.ErrQuote) || errors.Is(err, csv.ErrBareQuote)) {
 		return fmt.Errorf("%w; if a field has a line break in quotes, read the files without the option LineRecords", err)

@@ -16,7 +16,7 @@ type csvConverter struct {
 	fields []csvField // nil if elements are of type []string
 }
 
-// csvField is a field of a struct. Its functions take a pointer to the struct.
+// csvField is a field of a struct. The argument row of its functions points to the struct.
 type csvField struct {
 	name   string
 	parse  func(row unsafe.Pointer, text string) error
@@ -24,7 +24,7 @@ type csvField struct {
 }
 
 // newCSVConverter returns the csvConverter for elements of type t. It ignores the fields
-// for which skip returns true, and fails if another exported field cannot be converted.
+// for which skip returns true, and fails if any other exported field cannot be converted.
 func newCSVConverter(t reflect.Type, skip func(reflect.StructField) bool) (csvConverter, error) {
 	if t.Kind() == reflect.Slice && t.Elem() == reflect.TypeFor[string]() {
 		return csvConverter{}, nil
@@ -70,8 +70,8 @@ func (r csvConverter) decode(element unsafe.Pointer, record []string, columns []
 	return nil
 }
 
-// encode returns the record for the element at an address. It may append to buffer and
-// return that.
+// encode returns the record for the element at an address. The record may share memory with
+// buffer.
 func (r csvConverter) encode(buffer []string, element unsafe.Pointer) (record []string, err error) {
 	if r.fields == nil {
 		return *(*[]string)(element), nil
@@ -113,7 +113,7 @@ func (e csvLineEncoder) line(record []string) ([]byte, error) {
 	case len(record) == 0:
 		return nil, errors.New("a CSV record must have a field")
 	case len(record) == 1 && record[0] == "":
-		return []byte("\"\"\n"), nil // an empty line would be no record
+		return []byte("\"\"\n"), nil // readers skip empty lines
 	}
 	e.buffer.Reset()
 	if err := e.writer.Write(record); err != nil {
@@ -123,7 +123,7 @@ func (e csvLineEncoder) line(record []string) ([]byte, error) {
 	return e.buffer.Bytes(), e.writer.Error()
 }
 
-// textMarshaler is implemented by pointers to types that convert themselves to and from text.
+// textMarshaler is implemented by pointers to types with custom text encodings.
 type textMarshaler interface {
 	encoding.TextUnmarshaler
 	encoding.TextMarshaler
@@ -181,7 +181,7 @@ func csvFieldOf(field reflect.StructField) (csvField, bool) {
 	return csvField{}, false
 }
 
-// csvFieldAt returns a field at an offset in its struct. The field's type must have the
+// csvFieldAt returns the csvField at an offset in a struct. The field's type must have the
 // memory layout of F.
 func csvFieldAt[F any](offset uintptr, parse func(string) (F, error), format func(F) string) csvField {
 	return csvField{

@@ -18,11 +18,12 @@ const NullPartition = "__HIVE_DEFAULT_PARTITION__"
 
 // Partition makes a source read only the directories named column=value for which
 // keep(value) returns true. [PartitionBy] writes such directories. The source does not list
-// the directories that are left out, so their number does not matter. keep gets the value
+// other directories named in this way, so they cost no time. keep receives the value
 // without escapes such as %2F, or [NullPartition]. A job fails if the path of a file
 // contains no directory named column=value.
 //
-// The driver calls keep, before the first job that reads the source.
+// The driver calls keep before the first job that reads the source. Executors do not call
+// it.
 func Partition(column string, keep func(value string) bool) ReadOption {
 	return func(s *source) { s.filters = append(s.filters, directoryFilter{column, keep}) }
 }
@@ -54,11 +55,11 @@ func directoryValue(directory, column string) (value string, ok bool) {
 }
 
 // escapedBytes are the bytes that Hive and Spark write as %XX in the names of directories.
-// They also write control characters so.
+// They write control characters in the same way.
 const escapedBytes = "\"#%'*/:=?\\{[]^\x7f"
 
 // escaped appends text, which is a column or a value, to the name of a directory. It
-// replaces bytes that must be escaped.
+// escapes control characters and escapedBytes.
 func escaped(name []byte, text string) []byte {
 	const digits = "0123456789ABCDEF"
 	for _, b := range []byte(text) {
@@ -91,8 +92,8 @@ func unescaped(name string) string {
 	return string(text)
 }
 
-// partitionPruning says which directories a source reads, and which fields of its elements
-// are set to values in the names of these directories.
+// partitionPruning describes which directories a source reads, and which fields of its
+// elements are set to values in the names of these directories.
 type partitionPruning struct {
 	filters []directoryFilter
 	fields  []partitionField
@@ -102,14 +103,14 @@ type partitionPruning struct {
 }
 
 // shouldList reports whether the source lists a directory. It returns false if the
-// directory's name is column=value and a filter of the column does not keep the value.
+// directory's name is column=value and a filter of the column rejects the value.
 func (d *partitionPruning) shouldList(directory string) bool {
 	column, value, ok := directoryColumn(path.Base(directory))
 	return !ok || d.matches(column, value)
 }
 
-// matches reports whether all filters of a column keep a value. If one panics, matches sets
-// d.err and returns false.
+// matches reports whether all filters of a column accept a value. If a filter panics,
+// matches sets d.err and returns false.
 func (d *partitionPruning) matches(column, value string) (keeps bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,7 +144,7 @@ func (d *partitionPruning) shouldRead(directory string) (bool, error) {
 	return true, err
 }
 
-// prune returns the splits of files that the source reads.
+// prune returns those of the splits whose files the source reads.
 func (d *partitionPruning) prune(splits []storage.Split) (read []storage.Split, err error) {
 	if d.err != nil || len(d.filters)+len(d.fields) == 0 {
 		return splits, d.err
@@ -171,8 +172,8 @@ func directoryOf(split storage.Split) string {
 }
 
 // eachSplit calls read for each split of a partition of a source, until read returns false.
-// The function emit that read gets sets the element's fields whose values are in the names
-// of directories, and then calls the function emit that eachSplit got.
+// read passes each element to its argument emit, a function that sets the element's fields
+// whose values are in the names of directories, and calls the emit passed to eachSplit.
 func eachSplit[T any](x *taskContext, n *node, partition int, emit func(T) bool, read func(split storage.Split, emit func(T) bool) bool) {
 	var element T
 	fields := n.source.fields
@@ -202,7 +203,7 @@ func eachSplit[T any](x *taskContext, n *node, partition int, emit func(T) bool,
 	}
 }
 
-// partitionValues returns the values that the path of a directory has for fields.
+// partitionValues returns the values of fields in the path of a directory.
 func partitionValues(fields []partitionField, directory string) ([]reflect.Value, error) {
 	values := make([]reflect.Value, len(fields))
 	for i, f := range fields {

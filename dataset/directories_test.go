@@ -37,8 +37,8 @@ func (v visit) String() string {
 	return fmt.Sprint(v.ID, " ", v.Date.Format(time.DateOnly), " ", country)
 }
 
-// visitFiles says which files to read, in which format, and of which country; the country
-// "" means all.
+// visitFiles describes which files to read, in which format, and of which country; the
+// country "" means all.
 type visitFiles struct {
 	Path    string
 	Format  string
@@ -88,7 +88,7 @@ func readJSONFile(in *dataset.FileSplit, emit func(visit) bool) error {
 	return nil
 }
 
-// bufferedFormat keeps all rows of a file in memory until Close, so its field Streams is
+// bufferedFormat buffers all rows of a file in memory until Close, so its field Streams is
 // false.
 var bufferedFormat = dataset.RegisterFormat(dataset.FormatDescription{
 	Name:   "rows of a test",
@@ -133,7 +133,7 @@ func TestPartitionDirectoriesAreColumns(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, all[3:], got, "the directories above the path count, too")
 
-		// A directory that leads back to one above it cannot be listed.
+		// A symbolic link to a directory above it cannot be listed.
 		require.NoError(t, os.Symlink(root, filepath.Join(root, "date=2024-02-01/country=loop")))
 		_, err = readVisits.With(session, visitFiles{Path: root}).Collect(ctx)
 		require.ErrorContains(t, err, "leads back")

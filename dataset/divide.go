@@ -1,6 +1,7 @@
 package dataset
 
-// divide returns what each task of a stage computes. It sets s.division to the reasons.
+// divide returns the assignments for the tasks of a stage, and sets s.division to the
+// reasons.
 func (e *engine) divide(s *stageState) []assignment {
 	l := e.layout()
 	if s.exchange == nil && s.job.kind == measureShuffle {
@@ -35,7 +36,7 @@ func (e *engine) divide(s *stageState) []assignment {
 				for _, split := range e.splits(n, own) {
 					sizes[partition] += split.Length
 				}
-			case len(n.inputs)+len(n.shuffles) == 0: // another source: each partition becomes a task
+			case len(n.inputs)+len(n.shuffles) == 0: // any other source: each partition becomes a task
 				sizes[partition] = maxTaskBytes
 			}
 		})
@@ -54,16 +55,15 @@ func (e *engine) taskBytes(total int64) int64 {
 }
 
 const (
-	// minTaskBytes and maxTaskBytes are the limits of taskBytes. They apply to stored bytes
-	// of shuffles, for tasks that read several partitions, and to the bytes that one task
-	// moves from a decommissioned executor.
+	// minTaskBytes and maxTaskBytes are the limits of taskBytes. They limit how many stored
+	// bytes of shuffles a task reads if it reads several partitions, and how many bytes of
+	// map outputs a task copies from a decommissioned executor.
 	minTaskBytes = 1 << 20
 	maxTaskBytes = 64 << 20
 )
 
-// coalesceSpans divides the partitions of the span all into smaller spans. Each of these
-// has at most target bytes, or is a single partition. sizes has the bytes of each
-// partition.
+// coalesceSpans divides the partitions of the span all into smaller spans. Each of them has
+// at most target bytes, or is a single partition. sizes has the bytes of each partition.
 func coalesceSpans(all span, sizes []int64, target int64) []span {
 	var tasks []span
 	next := span{First: all.First, End: all.First}

@@ -33,11 +33,12 @@
 // executors, divided by key, and the tasks of the next stage fetch them. Tasks stay within
 // the executor's memory, and write data that does not fit to its disk.
 //
-// The files of a shuffle are kept as long as the driver function refers to the data set,
-// and later jobs use them again. If an executor is decommissioned, for example because its
-// node is, its files and cached partitions are first copied to other executors. If an
-// executor is lost, only the tasks whose output was lost run again. [Of.Cache] also keeps
-// the elements of a data set. That is worthwhile if several jobs read it.
+// The files of a shuffle are stored as long as the driver function refers to the data set,
+// and later jobs read them again. If an executor is decommissioned, for example because its
+// node is decommissioned, its shuffle files and cached partitions are first copied to other
+// executors. If an executor is lost, only the tasks whose output was lost run again.
+// [Of.Cache] also stores the elements of a data set. It is worthwhile if several jobs read
+// the data set.
 //
 // # Broadcast values
 //
@@ -54,6 +55,6 @@
 //
 // # Counters
 //
-// What a task of a data set adds to a bobbin.Counter counts once, even if the task runs
+// What a task of a data set adds to a bobbin.Counter is added once, even if the task runs
 // several times.
 package dataset

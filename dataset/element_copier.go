@@ -6,9 +6,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/record"
 )
 
-// elementCopier copies elements that an operator keeps after the function that received
-// them returns. It does not copy elements of a type that cannot contain a []byte, because
-// these remain valid.
+// elementCopier copies elements that an operator stores. An element that contains a []byte
+// is valid only until the function that received it returns; see [Of]. Elements of other
+// types remain valid and are not copied.
 type elementCopier[T any] struct {
 	codec    *record.Codec[T]
 	mustCopy bool
@@ -60,8 +60,8 @@ func hasBytes(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// hasNoPointers reports whether values of a type contain no pointers, strings, slices or
-// the like, and so refer to no other memory.
+// hasNoPointers reports whether values of a type contain no pointers, strings, slices, maps
+// or other references to memory outside the value.
 func hasNoPointers(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:

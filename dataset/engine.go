@@ -16,13 +16,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// engine runs the jobs of a session. It asks package stage what to run, submits task sets
-// to the driver, and records which executors store the map outputs and cached partitions
-// that tasks wrote.
+// engine runs the jobs of a session. Package stage decides which stages to run. The engine
+// submits their task sets to the driver, and records which executors store the map outputs
+// and cached partitions that tasks wrote.
 //
 // One goroutine, the loop, owns most of the state. It runs while there are jobs or
-// hand-overs. Other goroutines post functions to the loop, which runs them one after the
-// other.
+// hand-overs; see handover. Other goroutines post functions to the loop, which runs them
+// one after the other.
 type engine struct {
 	app     *role.Application
 	session *bobbin.Session
@@ -60,21 +60,21 @@ type engine struct {
 	replication *replication
 }
 
-// executor is what the engine knows about an executor that has registered.
+// executor is the engine's state of an executor that has registered.
 type executor struct {
 	driver.ExecutorInfo
-	registrations      int // how often it has registered
+	registrations      int // number of registrations so far
 	lost               bool
-	decommissioned     bool                       // it gets no more tasks
-	unreachableReports map[unreachableReport]bool // since it registered: that it does not answer
+	decommissioned     bool                       // no more tasks are submitted to it
+	unreachableReports map[unreachableReport]bool // reports, received since the executor's registration, that the executor does not answer
 }
 
-// graphID returns the id by which package stage knows the executor. It differs after each
-// registration, so that package stage does not take an executor that registers again for
-// the one that was lost before.
+// graphID returns the id of the executor in package stage. It changes with each
+// registration: if a lost executor registers again, package stage must not treat it as the
+// lost one.
 func (e *executor) graphID() string { return fmt.Sprintf("%s#%d", e.ID, e.registrations) }
 
-// usable reports whether the executor can get tasks and data.
+// usable reports whether the executor can run tasks and store data.
 func (e *executor) usable() bool { return !e.lost && !e.decommissioned }
 
 // engines are the engines of the sessions that are open.
@@ -92,8 +92,8 @@ func (l *engineList) get(session *bobbin.Session) *engine {
 	return l.bySession[session]
 }
 
-// engineOf returns the engine of a session. If there is none, it makes one, which is
-// removed when the session ends.
+// engineOf returns the engine of a session. If the session has none, engineOf creates one,
+// which is removed when the session ends.
 func engineOf(session *bobbin.Session) (*engine, error) {
 	if session == nil {
 		return nil, errors.New("a data set within a plan function has no elements yet: call its actions in the driver function, on the result of With")
@@ -158,8 +158,8 @@ func (e *engine) startLoop() {
 	}
 }
 
-// stopLoop stops the loop and waits until it has ended, unless another caller of startLoop
-// still needs it.
+// stopLoop undoes one startLoop. After the last one, it stops the loop and waits for its
+// end.
 func (e *engine) stopLoop() {
 	e.loopMu.Lock()
 	defer e.loopMu.Unlock()
@@ -212,7 +212,8 @@ func (e *engine) cores() int {
 	return max(registered, 1)
 }
 
-// stageState is what the engine knows about a stage, besides what package stage knows.
+// stageState is the engine's state of a stage. Package stage has further state of the
+// stage.
 type stageState struct {
 	id             stage.StageID
 	number         uint64 // id of the stage in events
@@ -227,14 +228,14 @@ type stageState struct {
 	sizes          *shuffleSizes // sizes of the outputs; nil if they must be computed again
 }
 
-// act carries out actions that package stage asks for.
+// act executes actions that package stage returned.
 func (e *engine) act(actions []stage.Action) {
 	for _, action := range actions {
 		switch action := action.(type) {
 		case stage.Plan:
 			s := e.stages[action.Stage]
 			s.tasks = e.divide(s)
-			if len(s.countersAdded) != len(s.tasks) { // if equal, the stage was planned before
+			if len(s.countersAdded) != len(s.tasks) { // otherwise the stage is planned again, and counters must not be added twice
 				s.countersAdded = make([]bool, len(s.tasks))
 			}
 			if s.exchange != nil {
@@ -288,7 +289,7 @@ func (e *engine) cache(r ref, level Level) {
 	e.levels[r] = level
 }
 
-// isCached reports whether a data set is to be cached.
+// isCached reports whether Cache is in effect for a data set.
 func (e *engine) isCached(r ref) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -296,7 +297,7 @@ func (e *engine) isCached(r ref) bool {
 	return cached
 }
 
-// uncache undoes cache, and tells executors to remove the stored partitions.
+// uncache undoes cache, and makes executors remove the stored partitions.
 func (e *engine) uncache(r ref) {
 	e.mu.Lock()
 	delete(e.levels, r)
@@ -308,8 +309,8 @@ func (e *engine) uncache(r ref) {
 	})
 }
 
-// forget removes the state of a plan to which nothing refers any more, and tells executors
-// to remove its cached partitions and map outputs.
+// forget removes the state of a plan to which the driver function no longer refers, and
+// makes executors remove its cached partitions and map outputs.
 func (e *engine) forget(p *Plan) {
 	e.mu.Lock()
 	for _, n := range p.nodes {
@@ -334,7 +335,7 @@ func (e *engine) forget(p *Plan) {
 				delete(e.stages, id)
 				e.session.Release(shuffle.HoldKey(x.id()))
 				if slices.ContainsFunc(s.outputs, func(o shuffle.Output) bool { return o.Node != "" }) {
-					e.app.Driver.Discard(shuffle.HoldKey(x.id())) // nodes keep these outputs, and no executor holds them
+					e.app.Driver.Discard(shuffle.HoldKey(x.id())) // executors do not hold the key for outputs in a node's shuffle service
 				}
 			}
 		}

@@ -38,7 +38,7 @@ func (e *engine) explainDivision(s *stageState, l *layout, tasks []assignment, s
 		return strings.Join(reasons, "; ")
 	}
 	reasons = append(reasons, fmt.Sprintf("%d partitions with %s: %d tasks of about %s", len(sizes), size(measured), len(tasks), size(target)))
-	pieces := map[int]int{} // by partition
+	pieces := map[int]int{} // number of pieces of each divided partition
 	for _, task := range tasks {
 		if task.Shuffle != 0 {
 			pieces[task.First]++
@@ -58,7 +58,7 @@ func (e *engine) explainDivision(s *stageState, l *layout, tasks []assignment, s
 
 // explainRanges describes the ranges into which bounds divide the keys of n, a sort.
 func explainRanges(n *node, bounds [][]byte) string {
-	frequent := 0 // number of keys that several ranges have
+	frequent := 0 // number of keys that are in several ranges
 	for i := 1; i < len(bounds); i++ {
 		if bytes.Equal(bounds[i-1], bounds[i]) && (i == 1 || !bytes.Equal(bounds[i-2], bounds[i])) {
 			frequent++

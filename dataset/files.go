@@ -5,8 +5,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// WholeFiles makes one task read each file as a whole, for formats that can be read only
-// from the beginning of a file.
+// WholeFiles prevents files from being split: each file is read as a whole by one task. It is
+// for formats that can be read only from the beginning of a file.
 func WholeFiles() ReadOption { return func(s *source) { s.whole = true } }
 
 // SeparateSplits makes each split of a file a separate partition, however small the split
@@ -25,14 +25,15 @@ type FileSplit struct {
 	Memory int64
 }
 
-// Files reads files of a format that this package does not know, with the function read.
+// Files reads files of a format that this package does not support, with the function read.
 // operator is the name of the function that calls Files, for messages and the web pages.
 //
-// Files calls read for each split. read calls emit with each element, until emit returns
-// false. If read returns an error, which should name the file, the task fails, and is
-// retried unless the error is from [Malformed]. read must depend only on its arguments and
-// the plan's. It does not set fields of T with the tag `partition`, because Files sets
-// them; see [PartitionBy]. [Text] says which files path selects.
+// Files calls read for each split. read must call emit with each element, until emit
+// returns false. If read returns an error, the task fails and is retried; it is not retried
+// if the error is from [Malformed]. The error should name the file. read must depend only
+// on its arguments and the arguments of the plan. It need not set fields of T with the tag
+// `partition`, because Files sets them; see [PartitionBy]. [Text] describes how path
+// selects files.
 func Files[T any](p *Plan, operator, path string, read func(in *FileSplit, emit func(T) bool) error, options ...ReadOption) *Of[T] {
 	n := newSource[T](p, operator, path, options)
 	return newOf(p, n, func(x *taskContext, partition int, emit func(T) bool) {

@@ -11,8 +11,8 @@ import (
 )
 
 // FixedLength returns the records of files in which each record has the given number of
-// bytes, with nothing between records. The job fails if the last record of a file is cut
-// off. [Text] says which files path selects; [AsBytes] writes such files.
+// bytes, with nothing between records. The job fails if the last record of a file is
+// incomplete. [Text] describes how path selects files; [AsBytes] writes such files.
 func FixedLength(p *Plan, path string, bytes int, options ...ReadOption) *Of[[]byte] {
 	if bytes < 1 {
 		p.reject("FixedLength", fmt.Errorf("the length of records is %d bytes: want at least 1", bytes))
@@ -60,10 +60,10 @@ func readRecords(ctx context.Context, split storage.Split, length int64, emit fu
 	return nil
 }
 
-// openRecords opens the file of a split at first, where the first record of the split
-// begins. bytes is the number of bytes from there to the end of the split's last record. If
-// the file is compressed, the split must be the whole file, and bytes is math.MaxInt64,
-// because the number is not known.
+// openRecords opens the file of a split at offset first, where the first record of the
+// split begins. bytes is the number of bytes from first to the end of the split's last
+// record. If the file is compressed, the split must be the whole file, and bytes is
+// math.MaxInt64, because the decompressed size is not known.
 func openRecords(ctx context.Context, split storage.Split, length int64) (file io.ReadCloser, first, bytes int64, err error) {
 	if split.Compression != "" {
 		if split.Compression == "bzip2" && (split.Offset > 0 || !split.Last) {

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// fixedLength says which records to read.
+// fixedLength describes which records to read.
 type fixedLength struct {
 	Path   string
 	Bytes  int

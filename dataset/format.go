@@ -9,7 +9,8 @@ import (
 )
 
 // Format is a format of files that [Of.Save] writes. Packages such as dataset/parquet have
-// more formats, and [RegisterFormat] adds formats of programs. The zero value is invalid.
+// more formats, and programs add their own with [RegisterFormat]. The zero value is
+// invalid.
 type Format struct{ name string }
 
 // FormatDescription describes a format of files to [RegisterFormat].
@@ -21,10 +22,11 @@ type FormatDescription struct {
 	// not have the compression.
 	Suffix func(compression string) (string, error)
 	// NewEncoder returns an encoder that writes elements of a type to a file. It fails if
-	// the format cannot write such elements, or an option is wrong. To find that out early,
-	// Save also calls NewEncoder in the driver, with a file that discards all bytes.
+	// the format cannot write such elements, or an option is wrong. So that such errors are
+	// found before tasks run, Save also calls NewEncoder in the driver, with a file that
+	// discards all bytes.
 	NewEncoder func(file io.Writer, element reflect.Type, options EncodeOptions) (Encoder, error)
-	// Streams says that an encoder keeps only a small part of its file in memory. Then a
+	// Streams is true if an encoder buffers only a small part of its file in memory. Then a
 	// task may write several files at the same time; see [PartitionBy].
 	Streams bool
 }
@@ -41,17 +43,18 @@ type Encoder interface {
 	// Write appends an element. For a data set of type T, element is a *T that is valid
 	// until Write returns.
 	Write(element any) error
-	// Close writes the rest of the file, such as a footer. It does not close the file.
+	// Close writes buffered elements and, if the format has one, a footer. It does not close
+	// the file.
 	Close() error
 }
 
 // formats has all registered formats by name. It needs no lock, because it changes only
-// while package variables are initialized.
+// during the initialization of package variables.
 var formats = map[string]FormatDescription{}
 
 // RegisterFormat adds a format of files. Call it in the initializer of a package variable,
-// so that executors have the format, too. RegisterFormat panics if another format has the
-// same name.
+// so that the format is registered in executors too. RegisterFormat panics if another
+// format has the same name.
 func RegisterFormat(description FormatDescription) Format {
 	if _, taken := formats[description.Name]; taken {
 		panic(fmt.Sprintf("dataset: two formats have the name %q", description.Name))
@@ -106,7 +109,7 @@ func (o outputFormat) openFiles() int {
 	return 1
 }
 
-// saver returns the function for the field save of a data set's node.
+// saver returns the value of the field save of a data set's node.
 func saver[T any](s *Of[T]) func(x *taskContext, partition int, write func(element any) error) {
 	return func(x *taskContext, partition int, write func(element any) error) {
 		current := new(T) // the same variable for all elements, to avoid allocations

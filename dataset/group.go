@@ -10,8 +10,8 @@ import (
 )
 
 // Group returns each key with its values, in any order. The values of a key are read one
-// after the other, so they need not fit into memory together. A function that receives such
-// an element can read the values only once, and only before it returns.
+// after the other, so they may be larger than memory. A function that receives such an
+// element can read the values only once, and only before it returns.
 func Group[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
 	n := &node{operator: "Group", buffersElements: true}
 	side := newKeyedInput(n, in)
@@ -67,8 +67,8 @@ func (side *keyedInput[K, V]) sort(x *taskContext, partition int) (sorted *sorte
 	return newSortedGroups(x, sorter), true
 }
 
-// sortedGroups reads the records of a sorter, grouped by key. At any time it is in one
-// group; nextGroup goes to the next.
+// sortedGroups reads the records of a sorter, grouped by key. Its methods refer to the
+// current group; nextGroup advances to the next one.
 type sortedGroups struct {
 	x      *taskContext
 	sorter *shuffle.Sorter
@@ -111,8 +111,8 @@ func (s *sortedGroups) inGroup() bool {
 	return s.more && s.record.Prefix == s.hash && string(s.record.Key) == string(s.key)
 }
 
-// nextGroup skips the unread values of the current group and goes to the next group. It
-// returns false if there is none, or after an error.
+// nextGroup skips the unread values of the current group and advances to the next group. It
+// returns false if there is no next group, or after an error.
 func (s *sortedGroups) nextGroup() bool {
 	for s.key != nil && s.inGroup() {
 		s.advance()

@@ -23,18 +23,18 @@ import (
 type handover struct {
 	engine      *engine
 	from        *executor
-	nodeLeaves  bool                               // so the outputs that its shuffle service keeps move too
-	relocations map[shuffle.MapID]stage.Relocation // of the outputs to move, new executor not set
+	nodeLeaves  bool                               // outputs in the shuffle service of the node move too
+	relocations map[shuffle.MapID]stage.Relocation // the outputs to move; the new executors are not set
 	began       time.Time
-	submission  *driver.Submission // nil before it was submitted
+	submission  *driver.Submission // nil before the task set is submitted
 	outputs     int                // number of outputs that were moved
 	bytes       int64              // size of the outputs that were moved
 	partitions  int                // number of cached partitions that were moved
 	ended       chan struct{}      // closed when the hand-over has ended
 }
 
-// errNoAdopter is the cause with which a hand-over is cancelled if no executor can take
-// over the data, or if the decommissioned executor is lost.
+// errNoAdopter is the cause with which a hand-over is cancelled if no executor can receive
+// the data, or if the decommissioned executor is lost.
 var errNoAdopter = errors.New("no executor can take over the data")
 
 // ExecutorDecommissioned implements driver.ExecutorListener.
@@ -49,8 +49,8 @@ func (e *engine) ExecutorDecommissioned(info driver.ExecutorInfo) bool {
 	return true
 }
 
-// handOver moves what an executor stores to other executors, and then lets it stop. After
-// executor.handoverTimeout it stops moving and lets the executor stop.
+// handOver moves what an executor stores to other executors, and then lets the executor
+// exit. After executor.handoverTimeout it stops moving and lets the executor exit.
 func (e *engine) handOver(info driver.ExecutorInfo) {
 	e.startLoop()
 	defer e.stopLoop()
@@ -68,7 +68,7 @@ func (e *engine) handOver(info driver.ExecutorInfo) {
 	e.app.Driver.EndHandover(info.ID, e)
 }
 
-// canAdopt reports whether there is an executor that can take over data.
+// canAdopt reports whether any executor can receive data of a decommissioned executor.
 func (e *engine) canAdopt() bool {
 	for _, x := range e.executors {
 		if x.usable() && x.Profile == profile.DefaultID {
@@ -78,8 +78,8 @@ func (e *engine) canAdopt() bool {
 	return false
 }
 
-// cancelImpossible cancels the hand-overs that cannot succeed, because their executor is
-// lost or no other executor can take over data.
+// cancelImpossible cancels the hand-overs that cannot succeed, because the decommissioned
+// executor is lost or no other executor can receive data.
 func (e *engine) cancelImpossible() {
 	impossible := !e.canAdopt()
 	for h := range e.handovers {
@@ -90,7 +90,7 @@ func (e *engine) cancelImpossible() {
 }
 
 // start submits the task set. The hand-over ends at once if there is nothing to move, if no
-// executor can take over the data, or if the decommissioned executor does not answer.
+// executor can receive the data, or if the decommissioned executor does not answer.
 func (h *handover) start(id string) {
 	e := h.engine
 	h.from = e.executors[id]
@@ -118,8 +118,8 @@ func (h *handover) cancel(cause error) {
 	}
 }
 
-// taskSet returns the task set that moves all that the executor stores. It has priority
-// over the task sets of jobs, because the executor waits for it.
+// taskSet returns the task set that moves all data of the executor. It has priority over
+// the task sets of jobs, because the executor cannot exit before the task set ends.
 func (h *handover) taskSet() (driver.TaskSet, error) {
 	spec := driver.TaskSet{
 		Name: fmt.Sprintf("data of executor %s, which leaves", h.from.ID), Function: adoptFunction,
@@ -150,8 +150,8 @@ func (h *handover) taskSet() (driver.TaskSet, error) {
 	return spec, nil
 }
 
-// findOutputs returns the map outputs to move. Outputs that the shuffle service of the
-// executor's node keeps are moved only if the node leaves too.
+// findOutputs returns the map outputs to move. Outputs in the shuffle service of the
+// executor's node are moved only if the node is decommissioned too.
 func (h *handover) findOutputs() (outputs []shuffle.Output) {
 	for id, s := range h.engine.stages {
 		if s.exchange == nil {
@@ -175,7 +175,7 @@ func (h *handover) findOutputs() (outputs []shuffle.Output) {
 	return outputs
 }
 
-// findCached returns the cached partitions of the executor that no usable executor stores.
+// findCached returns the executor's cached partitions that no other usable executor stores.
 func (h *handover) findCached() (copies []cachedCopy) {
 	e := h.engine
 	e.mu.Lock()
@@ -218,7 +218,7 @@ func (h *handover) Ended(err error) {
 	})
 }
 
-// taskDone records that the data that a task has taken over is now at the task's executor.
+// taskDone records the new location of the data that a task has copied.
 func (h *handover) taskDone(result driver.Result) {
 	e := h.engine
 	h.submission.Release(len(result.Value))

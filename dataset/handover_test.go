@@ -76,8 +76,7 @@ func (m *executors) addWith(options executorbackend.Options) {
 	require.Eventually(m.t, func() bool { return m.registered() > before }, time.Minute, time.Millisecond)
 }
 
-// lose ends an executor that add has added, and waits until the driver knows that it is
-// lost.
+// lose stops an executor that add has added, and waits until the driver treats it as lost.
 func (m *executors) lose(id string) {
 	before := m.registered()
 	m.stop[id]()
@@ -111,7 +110,7 @@ func TestOutputsOfDecommissionedExecutorsAreMoved(t *testing.T) {
 		collect()
 		require.EqualValues(t, 100, computed.Load())
 
-		// The last executor leaves without waiting for another one.
+		// If there is no other executor, a decommissioned executor does not wait for one.
 		more.decommission("b")
 		more.add("c")
 		collect()
@@ -146,8 +145,8 @@ func TestSimultaneousExecutorLossesCauseOneNewAttempt(t *testing.T) {
 }
 
 var (
-	lastTaskWaits   chan struct{} // gets an element when the last task of "slow" waits
-	releaseLastTask chan struct{} // closed to let this task go on
+	lastTaskWaits   chan struct{} // receives an element when the last task of "slow" waits
+	releaseLastTask chan struct{} // closed to let this task continue
 	slowPartitions  atomic.Int64  // number of partitions that the plan "slow" has computed
 	slow            = dataset.Define("slow", func(p *dataset.Plan, n numbers) *dataset.Of[dataset.KV[int64, int64]] {
 		waiting := dataset.MapPartitions(source(p, n), func(task *bobbin.Task, in iter.Seq[int64]) iter.Seq2[int64, error] {
@@ -206,7 +205,8 @@ var (
 	})
 )
 
-// If the only other executor has no free core, the hand-over ends after a while.
+// If the only other executor has no free core, the hand-over ends after
+// executor.handoverTimeout.
 func TestHandoverWithoutAFreeExecutorEnds(t *testing.T) {
 	busy, endBusyTask = make(chan struct{}), make(chan struct{})
 	computed.Store(0)

@@ -7,20 +7,21 @@ import (
 )
 
 // heapEstimate estimates the size of the memory to which the accumulators of a table refer:
-// slices, strings, maps and values behind pointers. It does not include the memory that
-// Table.Bytes returns.
+// slices, strings, maps and values behind pointers. It does not include the memory of the
+// table itself, which Table.Bytes returns.
 //
 // It measures all accumulators from time to time. Between measurements, it assumes that the
-// memory grows with each record as it did before. The next measurement comes when as many
-// records were added as the last one looked at values. So the cost for each record is about
-// the same, however large the accumulators are.
+// memory grows with each added record by the average growth per record between the last two
+// measurements. If a measurement visited n values, the next one follows after n records, but
+// not before minMeasured records. So the cost for each record is about the same, however
+// large the accumulators are.
 type heapEstimate struct {
 	noPointers bool // accumulators contain no pointers
 
 	bytes   int64   // size at the last measurement
-	visited int     // number of values that the last measurement looked at
+	visited int     // number of values that the last measurement visited
 	added   int     // number of records since the last measurement
-	growth  float64 // bytes by which each record enlarged the memory, as last measured
+	growth  float64 // average growth in bytes per record between the last two measurements
 }
 
 // minMeasured is the smallest number of records between two measurements.
@@ -30,12 +31,12 @@ func newHeapEstimate[A any]() heapEstimate {
 	return heapEstimate{noPointers: hasNoPointers(reflect.TypeFor[A]())}
 }
 
-// reset sets the estimate to that of an empty table. It keeps the measured growth.
+// reset sets the estimate to that of an empty table. It does not reset growth.
 func (r *heapEstimate) reset() { *r = heapEstimate{noPointers: r.noPointers, growth: r.growth} }
 
-// tooLarge is called after a record was merged into an accumulator of a table. It updates
-// the estimate r, and reports whether the table and the memory to which its accumulators
-// refer exceed limit bytes.
+// tooLarge must be called after each record that is merged into an accumulator of a table.
+// It updates the estimate r, and reports whether the table and the memory to which its
+// accumulators refer exceed limit bytes.
 func tooLarge[A any](table *shuffle.Table[A], r *heapEstimate, limit int64) bool {
 	if r.noPointers {
 		return table.Bytes() > limit
@@ -52,7 +53,7 @@ func tooLarge[A any](table *shuffle.Table[A], r *heapEstimate, limit int64) bool
 	return table.Bytes()+r.bytes+int64(r.growth*float64(r.added)) > limit
 }
 
-// measure adds the size of the memory to which a value refers to r.bytes.
+// measure adds to r.bytes the size of the memory to which a value refers.
 func (r *heapEstimate) measure(v reflect.Value) {
 	r.visited++
 	switch v.Kind() {

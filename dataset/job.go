@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// job is one call of an action.
+// job is one call of an action, or a job that the driver runs to measure or sample data.
 type job struct {
 	final              *node
 	kind               taskKind
@@ -29,9 +29,9 @@ type job struct {
 	outputs       []taskOutput    // by task
 	err           error
 	resultStarted bool // tasks of the result stage have been submitted
-	// onResult, if not nil, is called with the result of each task of the result stage,
-	// which is then not stored in outputs. The receiver must call release when it no longer
-	// needs the result. The engine's loop calls onResult.
+	// onResult, if not nil, is called by the engine's loop with the result of each task of
+	// the result stage. These results are not stored in outputs. release must be called when
+	// the result is no longer needed.
 	onResult func(result taskOutput, release func())
 	done     chan struct{} // closed when the job has ended
 }
@@ -54,7 +54,7 @@ func (e *engine) run(ctx context.Context, j *job) (partitions int, err error) {
 	return e.layout().count(j.final), nil
 }
 
-// runPrepared runs a job for whose data set prepare was called.
+// runPrepared runs a job. The caller must have called prepare for the job's data set.
 func (e *engine) runPrepared(ctx context.Context, j *job) error {
 	j.ctx, j.done = ctx, make(chan struct{})
 	j.id = stage.JobID(e.app.Driver.NewID())
@@ -70,7 +70,7 @@ func (e *engine) runPrepared(ctx context.Context, j *job) error {
 
 // submit adds the stages of a job to the graph.
 func (e *engine) submit(j *job) {
-	e.reportLosses() // so that the job's tasks need not find out that output is lost
+	e.reportLosses() // so that lost outputs are computed before tasks try to fetch them
 	e.jobs[j.id] = j
 	result := &stageState{id: stage.StageID{Job: j.id}, number: e.app.Driver.NewID(), final: j.final, job: j}
 	e.stages[result.id] = result
@@ -107,7 +107,7 @@ func (e *engine) addShuffles(j *job, l *layout, final *node, specs map[stage.Shu
 	return reads
 }
 
-// layout returns what the driver has decided about partitions so far.
+// layout returns the driver's decisions about partitions so far.
 func (e *engine) layout() *layout {
 	e.mu.Lock()
 	defer e.mu.Unlock()

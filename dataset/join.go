@@ -8,27 +8,27 @@ import (
 )
 
 // Join returns f of each pair of a left and a right value with the same key. For each key,
-// the values on at least one of the sides must fit into memory. If one side is smaller than
-// the setting dataset.autoBroadcastJoinThreshold, the driver can decide to broadcast it as
-// [BroadcastJoin] does, so that the other side is not shuffled. This also applies to
-// LeftJoin and RightJoin.
+// the values of at least one side must fit into memory. If one side is smaller than the
+// setting dataset.autoBroadcastJoinThreshold, the driver can decide to broadcast this side,
+// as [BroadcastJoin] does, and not to shuffle the other side. This also applies to LeftJoin
+// and RightJoin.
 func Join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, V, W) U) *Of[U] {
 	return join(left, right, "Join", false, false, func(key K, v *V, w *W) U { return f(key, *v, *w) })
 }
 
-// LeftJoin returns what Join returns and, for each value on the left side whose key is not
-// on the right side, f of this value and nil.
+// LeftJoin returns what Join returns and, for each left value v whose key is not on the
+// right side, f(key, v, nil).
 func LeftJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, V, *W) U) *Of[U] {
 	return join(left, right, "LeftJoin", true, false, func(key K, v *V, w *W) U { return f(key, *v, w) })
 }
 
-// RightJoin returns what Join returns and, for each value on the right side whose key is
-// not on the left side, f of nil and this value.
+// RightJoin returns what Join returns and, for each right value w whose key is not on the
+// left side, f(key, nil, w).
 func RightJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, *V, W) U) *Of[U] {
 	return join(left, right, "RightJoin", false, true, func(key K, v *V, w *W) U { return f(key, v, *w) })
 }
 
-// FullJoin returns what Join returns, what LeftJoin adds to that, and what RightJoin adds.
+// FullJoin returns what Join returns, and what LeftJoin and RightJoin add to it.
 func FullJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, *V, *W) U) *Of[U] {
 	return join(left, right, "FullJoin", true, true, f)
 }
@@ -74,7 +74,7 @@ type joining[K, V, W, U any] struct {
 	rights buffered[W]
 }
 
-// leftOnly emits the left values of a key that the right side does not have.
+// leftOnly emits f of each left value of a key that is not on the right side.
 func (j *joining[K, V, W, U]) leftOnly(encodedKey []byte, l *sortedGroups) bool {
 	key, err := j.left.keys.Decode(encodedKey)
 	if err != nil {
@@ -88,7 +88,7 @@ func (j *joining[K, V, W, U]) leftOnly(encodedKey []byte, l *sortedGroups) bool 
 	return true
 }
 
-// rightOnly emits the right values of a key that the left side does not have.
+// rightOnly emits f of each right value of a key that is not on the left side.
 func (j *joining[K, V, W, U]) rightOnly(encodedKey []byte, r *sortedGroups) bool {
 	key, err := j.left.keys.Decode(encodedKey)
 	if err != nil {
@@ -102,8 +102,8 @@ func (j *joining[K, V, W, U]) rightOnly(encodedKey []byte, r *sortedGroups) bool
 	return true
 }
 
-// both emits f of all pairs of values of a key that both sides have. It keeps the right
-// values in memory or, if they do not fit, the left ones.
+// both emits f of all pairs of values of a key that is on both sides. It buffers the right
+// values or, if they do not fit into memory, the left values.
 func (j *joining[K, V, W, U]) both(encodedKey []byte, l, r *sortedGroups) bool {
 	key, err := j.left.keys.Decode(encodedKey)
 	if err != nil {
@@ -143,7 +143,7 @@ func (j *joining[K, V, W, U]) both(encodedKey []byte, l, r *sortedGroups) bool {
 	return true
 }
 
-// pairs emits f of the pairs of one left value and each right value in memory.
+// pairs emits f of one left value with each buffered right value.
 func (j *joining[K, V, W, U]) pairs(key K, v *V) bool {
 	for i := range j.rights.values {
 		if !j.emit(j.f(key, v, &j.rights.values[i])) {
@@ -155,18 +155,18 @@ func (j *joining[K, V, W, U]) pairs(key K, v *V) bool {
 
 // elsewhere is used if a skewed partition of one side of a join is divided: several tasks
 // each read a piece of this side, and the whole partition of the other side. A value of the
-// other side has a partner if its key is in at least one piece, so elsewhere has the keys
-// of the pieces that other tasks read. The zero value is for a side that is not divided.
+// other side has a partner if its key is in any of the pieces. elsewhere has the keys of
+// the pieces that other tasks read. The zero value is for a side that is not divided.
 type elsewhere struct {
-	any  bool          // has returns true for all keys: another task emits such values
+	any  bool          // has returns true for all keys: another task emits the values without a partner
 	keys *sortedGroups // keys of other tasks' pieces; nil if they are not needed
-	more bool          // keys is at a group; false at its end
+	more bool          // keys has a current group; false at its end
 }
 
-// keysElsewhere returns which keys are in the pieces of this side that other tasks read.
-// needed is true if the join also emits values of the other side that have no partner. The
-// task of the first piece emits them, so it reads the keys of the other pieces. In other
-// tasks, the result has no keys. The caller must close the result.
+// keysElsewhere returns the keys in the pieces of this side that other tasks read. needed
+// is true if the join also emits values of the other side that have no partner. Only the
+// task of the first piece emits these values, so only this task reads the keys of the other
+// pieces. The caller must close the result.
 func (side *keyedInput[K, V]) keysElsewhere(x *taskContext, partition int, needed bool) *elsewhere {
 	switch {
 	case !needed || side.exchange == nil || side.exchange.id() != x.piece.Shuffle:
@@ -179,7 +179,7 @@ func (side *keyedInput[K, V]) keysElsewhere(x *taskContext, partition int, neede
 		x.fail(err)
 		return &elsewhere{}
 	}
-	known := shuffle.NewTable[struct{}]() // to sort most keys only once, however often they occur
+	known := shuffle.NewTable[struct{}]() // so that most keys are sorted only once, however often they occur
 	defer known.Release()
 	others := x.layout.Outputs[side.exchange.id()][x.piece.Maps.End:]
 	x.fetchFrom(others, partition, func(key, _ []byte) error {

@@ -5,12 +5,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// joinTable has the small side of a broadcast join: values by key. One goroutine adds all
-// values and calls finish; then several goroutines may call find at the same time.
+// joinTable stores the small side of a broadcast join: values by key. One goroutine adds
+// all values and calls finish; then several goroutines may call find at the same time.
 //
-// A map of slices would have several objects for each key, which the garbage collector
-// would visit. A lookup spends most of its time waiting for memory. In a joinTable it waits
-// once if the table does not have the key, and three times if it does.
+// It is not a map of slices, because a map would have several objects for each key, all of
+// which the garbage collector would visit. Lookups spend most of their time in cache
+// misses. A lookup has one cache miss if the table does not have the key, and three if it
+// does.
 type joinTable[W any] struct {
 	keys   *shuffle.Table[joinValues]
 	values []W
@@ -19,9 +20,9 @@ type joinTable[W any] struct {
 	before []int
 }
 
-// joinValues says where the count values of a key are. Before finish, the value added last
-// has the index end-1, and joinTable.before leads to the others. After finish, the values
-// have the indexes from end-count to end-1.
+// joinValues locates the values of a key; count is their number. Before finish, the value
+// added last has the index end-1, and joinTable.before leads to the earlier values. After
+// finish, the values have the indexes from end-count to end-1.
 type joinValues struct{ end, count int }
 
 func newJoinTable[W any]() *joinTable[W] { return &joinTable[W]{keys: shuffle.NewTable[joinValues]()} }

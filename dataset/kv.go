@@ -61,7 +61,7 @@ type kvCodec[K, V any] struct {
 }
 
 // key returns the encoding of a key: the bytes of the key itself if it is a string or
-// []byte, otherwise bytes in *buffer, which key replaces if it is too small.
+// []byte, otherwise bytes in *buffer. If *buffer is too small, it is replaced by a larger one.
 func (k kvCodec[K, V]) key(buffer *[]byte, key K) ([]byte, error) {
 	encoded, err := k.keys.Bytes(*buffer, key)
 	if !k.rawKeys {

@@ -4,22 +4,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// layout is what the driver has decided about the partitions of data sets. Tasks receive
-// it, and never decide themselves.
+// layout has the driver's decisions about the partitions of data sets. Tasks receive a
+// layout, and decide nothing themselves.
 type layout struct {
-	Partitions int                         // number of partitions of hash shuffles
+	Partitions int                         // number of partitions of shuffles by the hash of keys
 	Sources    map[ref]int                 // number of partitions of each source
 	Bounds     map[uint64][][]byte         // bounds of the ranges of each range shuffle
 	Offsets    map[ref][]int64             // number of elements before each partition
 	Outputs    map[uint64][]shuffle.Output // outputs of the shuffles that the tasks read
-	Cached     map[ref]Level               // data sets to be cached, with their levels
-	Joins      map[ref]int                 // index of a join's input; see node.broadcasts
+	Cached     map[ref]Level               // data sets for which Cache is in effect
+	Joins      map[ref]int                 // index of the input that each join uses; see node.broadcasts
 }
 
 // count returns the number of partitions of a node.
 func (l *layout) count(n *node) int { return n.partitions(l) }
 
-// inputs returns the nodes of which n reads partitions without a shuffle.
+// inputs returns the nodes whose partitions n reads without a shuffle.
 func (l *layout) inputs(n *node) []*node {
 	if n.broadcasts == nil {
 		return n.inputs
@@ -29,7 +29,7 @@ func (l *layout) inputs(n *node) []*node {
 }
 
 // walk calls visit for a partition of a node, and for each partition of other nodes from
-// which it is computed without a shuffle.
+// which this partition is computed without a shuffle.
 func (l *layout) walk(n *node, partition int, visit func(n *node, partition int)) {
 	visit(n, partition)
 	if n.parentPartitions != nil {
@@ -59,8 +59,8 @@ func (l *layout) within(n *node, visit func(*node)) {
 	walk(n)
 }
 
-// needed returns the part of the layout that the tasks of a stage need. The tasks compute
-// final. If written is not nil, they write or sample that shuffle.
+// needed returns the part of the layout that the tasks of a stage need. The stage computes
+// final. written is the shuffle that it writes or samples, nil if there is none.
 func (l *layout) needed(final *node, written *exchange) *layout {
 	part := &layout{Partitions: l.Partitions, Sources: map[ref]int{}, Bounds: map[uint64][][]byte{}, Offsets: map[ref][]int64{}, Cached: map[ref]Level{}, Joins: map[ref]int{}}
 	add := func(n *node) {

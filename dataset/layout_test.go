@@ -10,8 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// Tasks get the part of the layout that their stage needs, and nothing about other data
-// sets.
+// Tasks receive only the part of the layout that their stage needs.
 func TestTasksGetOnlyTheLayoutOfTheirStage(t *testing.T) {
 	p := &Plan{id: 7}
 	add := func(n *node) *node {
@@ -82,8 +81,8 @@ func TestTasksOfAStageComputeEachPartitionOnce(t *testing.T) {
 	})
 }
 
-// When executors forget a stage, they forget its plans, except plans that other stages need
-// and plans that the driver function in the same process has made.
+// When executors remove a stage from their cache, they remove its plans too, except plans
+// that other stages need and plans of the driver function in the same process.
 func TestExecutorsForgetUnusedPlans(t *testing.T) {
 	const base = 1 << 50 // no other plan has such an id
 	for id := range uint64(3) {

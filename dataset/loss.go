@@ -6,9 +6,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// After a loss, the engine waits a moment for more losses before it acts. When a node is
-// lost, its executors, and the tasks that fetch from them, fail one after the other. If the
-// engine waits, a single attempt of a stage computes all lost outputs again.
+// Losses come in groups: when a node fails, its executors, and the tasks that fetch from
+// them, fail one after the other. So the engine waits after a loss before it acts on all
+// losses. Then a single attempt of a stage computes all lost outputs again.
 const (
 	// lossDelay is how long the engine waits after the loss of an executor or an output.
 	lossDelay = 100 * time.Millisecond
@@ -17,12 +17,13 @@ const (
 	unreachableDelay = time.Second
 )
 
-// losses are the losses on which the engine has not acted yet. Its loop owns them.
+// losses are the losses on which the engine has not acted yet. Only its loop accesses them.
 type losses struct {
 	reportAt  time.Time // when the engine acts on the losses; zero if there are none
 	executors []string  // graphIDs of lost executors
-	// reports are calls to package stage that must wait until it knows the losses. For
-	// example, it does not count fetch failures of output that it knows to be lost.
+	// reports are calls to package stage that are made after the losses are reported to it.
+	// For example, package stage then ignores fetch failures of outputs that it has marked
+	// as lost.
 	reports []func()
 }
 
@@ -48,14 +49,14 @@ func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
 	})
 }
 
-// serviceGraphID returns the id by which package stage knows a node's shuffle service.
-// Package stage treats the service as the executor of the outputs that it keeps, so these
-// are not lost with the executors that wrote them.
+// serviceGraphID returns the id of a node's shuffle service in package stage. For package
+// stage, the service is the executor of the outputs that it stores, so these outputs are
+// not lost with the executors that wrote them.
 func serviceGraphID(service string) string { return "node " + service }
 
 // readFromShuffleService makes later tasks read the outputs of a lost executor directly
-// from its node's shuffle service, if that keeps them. Otherwise the tasks would ask the
-// executor first.
+// from its node's shuffle service, if the service stores them. Otherwise the tasks would
+// first try to fetch them from the executor.
 func (e *engine) readFromShuffleService(executor string) {
 	for _, s := range e.stages {
 		for i := range s.outputs {
@@ -66,8 +67,7 @@ func (e *engine) readFromShuffleService(executor string) {
 	}
 }
 
-// afterLosses calls report after the engine has acted on the losses, which it does after at
-// most delay.
+// afterLosses makes the engine act on the losses after at most delay, and then call report.
 func (e *engine) afterLosses(delay time.Duration, report func()) {
 	e.losses.reports = append(e.losses.reports, report)
 	e.scheduleLosses(delay)
@@ -83,8 +83,8 @@ func (e *engine) scheduleLosses(delay time.Duration) {
 
 func (l *losses) pending() bool { return !l.reportAt.IsZero() }
 
-// reportLosses reports the losses to package stage, and then makes the calls that wait for
-// that.
+// reportLosses reports the losses to package stage, and then calls the functions in
+// reports.
 func (e *engine) reportLosses() {
 	known := e.losses
 	e.losses = losses{}
@@ -97,23 +97,23 @@ func (e *engine) reportLosses() {
 }
 
 // unreachableReport identifies a report that an executor does not answer. to is the
-// executor that sent the report, which got no answer. attempt is the attempt of a stage
-// whose task it ran. Equal reports count once.
+// executor that requested data from it and sent the report. attempt is the attempt of the
+// stage whose task requested the data. Equal reports count once.
 type unreachableReport struct {
 	to      string
 	attempt uint64
 }
 
-// maxUnreachableReports is the number of different reports with which the engine replaces
-// an executor. A single report is not enough, because the executor that sent it may itself
-// be cut off.
+// maxUnreachableReports is the number of different reports after which the engine replaces
+// an executor. One report is not enough, because the executor that sent it may itself be
+// cut off.
 const maxUnreachableReports = 2
 
-// unreachable records a report that the executor id does not answer. If the executor's host
-// has sent the driver nothing for a while, the driver treats all executors there as lost.
-// If the executor still sends heartbeats, it can run tasks, but others cannot read the
-// outputs of these tasks. So after maxUnreachableReports different reports, the engine
-// replaces it.
+// unreachable records a report that the executor with the given id does not answer. If the
+// executor's host has sent the driver nothing for a while, the driver treats all executors
+// on the host as lost. If the executor still sends heartbeats, it can run tasks, but other
+// executors cannot read the outputs of these tasks. So after maxUnreachableReports different
+// reports, the engine replaces the executor.
 func (e *engine) unreachable(id string, report unreachableReport) {
 	x := e.executors[id]
 	if x == nil || !x.usable() {
@@ -134,6 +134,6 @@ func (e *engine) unreachable(id string, report unreachableReport) {
 	})
 }
 
-// unreachable reports whether the engine replaces the executor because other executors get
-// no answer from it.
+// unreachable reports whether the engine replaces the executor because it does not answer
+// other executors.
 func (x *executor) unreachable() bool { return len(x.unreachableReports) >= maxUnreachableReports }

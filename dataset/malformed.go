@@ -14,28 +14,27 @@ type Handling int
 const (
 	// Fail fails the job. The error names the file and the line of the record.
 	Fail Handling = iota
-	// Drop leaves the record out, and counts it in [DroppedRecords].
+	// Drop omits the record, and counts it in [DroppedRecords].
 	Drop
 )
 
 // OnMalformed sets what [JSON] and [CSV] do with records that they cannot decode. The
 // default is [Fail]. [MalformedOf] returns these records.
 //
-// In CSV, if a quote is not closed, the rest of the file belongs to the record with the
-// quote. If this record exceeds the memory that a task may use, the job fails, even with
-// [Drop]. If fields have no line breaks, use [LineRecords]: then only the line with the
-// quote is malformed.
+// In CSV, a quote that is not closed makes the rest of the file part of one record. If this
+// record exceeds the memory that a task may use, the job fails, even with [Drop]. If fields
+// have no line breaks, use [LineRecords]: then only the line with the quote is malformed.
 func OnMalformed(handling Handling) ReadOption { return func(s *source) { s.malformed = handling } }
 
-// DroppedRecords counts the records that sources with OnMalformed([Drop]) left out.
+// DroppedRecords counts the records that sources with OnMalformed([Drop]) omitted.
 var DroppedRecords = bobbin.NewCounter("dropped malformed records")
 
 // MalformedRecord is a record of a file that a source cannot decode.
 type MalformedRecord struct {
 	Path string // full URI of the file
-	// Line is the number of the record's first line, counted from 1. If Offset is not 0,
-	// the count begins with the first line that begins after the byte Offset of the file as
-	// stored.
+	// Line is the number of the record's first line. Offset is the byte offset in the file,
+	// as stored, after which lines are counted: the first line that begins after it is line
+	// 1. If Offset is 0, line 1 is the first line of the file.
 	Line, Offset int64
 	// Text is the line or, for CSV, the fields that were read, without their quotes.
 	Text  string
@@ -92,5 +91,6 @@ func newRecords[T any](p *Plan, n *node, read func(x *taskContext, split storage
 	})
 }
 
-// maxDroppedLogs is how many dropped records are logged for each partition at most.
+// maxDroppedLogs is the largest number of dropped records that are logged for each
+// partition.
 const maxDroppedLogs = 10

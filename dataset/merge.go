@@ -5,8 +5,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// mergeInput merges the values of a partition if the input is already partitioned by key,
-// so that there is no shuffle.
+// mergeInput merges the values of a partition of an input that is already partitioned by
+// key, and therefore not shuffled.
 func (a *aggregation[K, V, A]) mergeInput(x *taskContext, partition int, emit func(KV[K, A]) bool) {
 	merger := newMerger(a, x)
 	defer merger.close()
@@ -23,8 +23,9 @@ func (a *aggregation[K, V, A]) mergeInput(x *taskContext, partition int, emit fu
 	merger.emit(emit)
 }
 
-// mergeShuffled merges the values of a partition that the tasks of the previous stage have
-// written to a shuffle. These are merged values already.
+// mergeShuffled merges the values of a partition of a shuffle. These values are encoded
+// accumulators: the tasks that wrote the shuffle have merged values before; see
+// aggregation.write.
 func (a *aggregation[K, V, A]) mergeShuffled(x *taskContext, e *exchange, partition int, emit func(KV[K, A]) bool) {
 	merger := newMerger(a, x)
 	defer merger.close()
@@ -100,8 +101,8 @@ func (m *merger[K, V, A]) emit(emit func(KV[K, A]) bool) {
 		return
 	}
 	if m.spilled == nil {
-		// The order of insertion would depend on the order in which the shuffle's records
-		// arrive. The order of hashes does not.
+		// The order of hashes does not depend on the order in which the shuffle's records
+		// arrive.
 		for entry := range m.table.SortedByHash() {
 			key, err := m.keys.Decode(entry.Key)
 			if err != nil {

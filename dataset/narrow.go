@@ -75,7 +75,7 @@ func MapPartitions[T, U any](in *Of[T], f func(task *bobbin.Task, elements iter.
 		elements := func(yield func(T) bool) { in.compute(x, partition, yield) }
 		for mapped, err := range f(x.task, elements) {
 			switch {
-			case x.err != nil: // f does not see that its input ended early
+			case x.err != nil: // f saw the end of its input and not the error
 				return
 			case err != nil:
 				x.fail(err)
@@ -135,9 +135,10 @@ func Union[T any](first *Of[T], others ...*Of[T]) *Of[T] {
 }
 
 // ForEachPartition calls f with the elements of each partition, for its side effects, such
-// as writing to a database. It returns an empty data set; call Run of that to run f. f can
-// read the elements only once. If f returns an error, the task fails with this error, and
-// is retried. So f can be called several times for a partition, even at the same time.
+// as writing to a database. It returns an empty data set, whose actions, such as Run, run
+// f. f can read the elements only once. If f returns an error, the task fails with this
+// error, and is retried. So f can be called several times for a partition, even at the same
+// time.
 func ForEachPartition[T any](in *Of[T], f func(task *bobbin.Task, elements iter.Seq[T]) error) *Of[struct{}] {
 	return narrow(in, "ForEachPartition", func(x *taskContext, partition int, _ func(struct{}) bool) {
 		elements := func(yield func(T) bool) { in.compute(x, partition, yield) }

@@ -17,17 +17,17 @@ import (
 // returns. A function that keeps the element must copy it.
 type Of[T any] struct {
 	node    *node
-	plan    *Plan // plan whose function got or made it
+	plan    *Plan // plan whose function received or created the data set
 	compute computeFunc[T]
 	session *bobbin.Session // nil within a plan function
-	handle  *handle         // while it is reachable, the plan is kept; nil within a plan function
+	handle  *handle         // keeps the plan from being removed; nil within a plan function
 	err     error           // why the data set is invalid; nil if it is valid
 }
 
 // computeFunc computes a partition, and calls emit with each element, until emit returns false.
 type computeFunc[T any] func(x *taskContext, partition int, emit func(T) bool)
 
-// node is one operator of a plan, without its element type.
+// node is one operator of a plan. Unlike an Of, it has no type parameter.
 type node struct {
 	plan      *Plan
 	index     int
@@ -42,36 +42,37 @@ type node struct {
 	source   *source     // files that the operator reads; nil if it reads none
 	// partitions returns the number of partitions.
 	partitions func(l *layout) int
-	// parentPartitions calls visit with each partition of an input from which the given
-	// partition is computed. nil means that these are the same partition of each input.
+	// parentPartitions calls visit with each input partition from which the given partition
+	// is computed. If it is nil, these are the partitions with the same number in all
+	// inputs.
 	parentPartitions func(l *layout, partition int, visit func(input *node, partition int))
-	// hashed says that the elements are KV values, and each is in the partition into which
-	// a hash shuffle would put its key.
+	// hashed is true if the elements are KV values, and each is in the partition that a
+	// hash shuffle chooses for its key.
 	hashed bool
 	// copartitioned are the inputs that the operator reads by key but does not shuffle,
 	// because they are already partitioned by key.
 	copartitioned []*node
-	// needsOffsets says that the operator needs the number of elements in each partition of
-	// its input.
+	// needsOffsets is true if the operator needs the number of elements in each partition
+	// of its input.
 	needsOffsets bool
-	// shared says that many tasks read the same partition.
+	// shared is true if many tasks read the same partition.
 	shared bool
-	// oneTaskPerPartition says that a task must not compute more than one partition.
+	// oneTaskPerPartition is true if a task must not compute more than one partition.
 	oneTaskPerPartition bool
-	// buffersElements says that the operator buffers elements, so it gets a share of the
+	// buffersElements is true if the operator buffers elements, and so gets a share of the
 	// task's memory.
 	buffersElements bool
-	// elementwise says that the operator handles each element of its first input
+	// elementwise is true if the operator processes each element of its first input
 	// independently of the other elements.
 	elementwise bool
 	// divisible are the shuffles whose skewed partitions may be divided among several
-	// tasks. Each of these reads some of the map outputs, and together they compute the
-	// elements of the partition.
+	// tasks. Each of these tasks reads the outputs of some map tasks; together, the tasks
+	// compute the elements of the partition.
 	divisible []*exchange
 
-	// broadcasts is set if the operator is a join for which the driver chooses one of the
-	// inputs. Each input computes the whole join: inputs[0] by a shuffle, and inputs[1+i]
-	// by broadcasting the side broadcasts[i].
+	// broadcasts is set if the operator is a join for which the driver chooses one of
+	// inputs. Each of inputs computes the whole join: inputs[0] by a shuffle, and
+	// inputs[1+i] by broadcasting the side broadcasts[i].
 	broadcasts []broadcastSide
 
 	// malformed calls emit with each record of a split that the source cannot decode, until
@@ -94,8 +95,8 @@ func (n *node) ref() ref { return ref{Plan: n.plan.id, Node: n.index} }
 
 func (n *node) String() string { return fmt.Sprintf("%s at %s", n.operator, n.callSite) }
 
-// newOf adds the operator n to a plan, and returns the data set that n describes. compute
-// computes its partitions.
+// newOf adds the operator n to a plan, and returns its data set. compute computes the
+// partitions of the data set.
 func newOf[T any](p *Plan, n *node, compute computeFunc[T]) *Of[T] {
 	if p != plans.current {
 		panic(fmt.Sprintf("%s uses a data set of another plan: pass it to this plan's function among its arguments", n.operator))
@@ -131,8 +132,8 @@ func narrow[T, U any](in *Of[T], operator string, compute computeFunc[U]) *Of[U]
 	return newOf(in.plan, &node{operator: operator, inputs: []*node{in.node}}, compute)
 }
 
-// elementwise is like narrow, for operators that handle each element independently of the
-// others.
+// elementwise is like narrow, for operators that process each element independently of the
+// others; see node.elementwise.
 func elementwise[T, U any](in *Of[T], operator string, compute computeFunc[U]) *Of[U] {
 	out := narrow(in, operator, compute)
 	out.node.elementwise = true

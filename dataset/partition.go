@@ -9,7 +9,7 @@ import (
 )
 
 // Coalesce returns the elements in at most the given number of partitions, without a
-// shuffle. Each new partition is computed from neighbouring partitions of the data set.
+// shuffle. Each new partition is computed from adjacent partitions of the data set.
 func Coalesce[T any](in *Of[T], partitions int) *Of[T] {
 	if partitions < 1 {
 		in.plan.reject("Coalesce", errNoPartitions)
@@ -40,8 +40,8 @@ func Coalesce[T any](in *Of[T], partitions int) *Of[T] {
 	})
 }
 
-// Repartition returns the elements in the given number of partitions, by a shuffle. Equal
-// elements get into the same partition, so each run has the same partitions.
+// Repartition returns the elements in the given number of partitions, by a shuffle. An
+// element's partition depends only on the element, so it is the same in each run.
 func Repartition[T any](in *Of[T], partitions int) *Of[T] {
 	if partitions < 1 {
 		in.plan.reject("Repartition", errNoPartitions)
@@ -85,8 +85,8 @@ func exchanged[T any](in *Of[T], operator string, partitions int) *Of[T] {
 	})
 }
 
-// errEnough stops reading a shuffle when no more elements are needed. It does not fail the
-// task.
+// errEnough is returned to stop reading a shuffle when no more elements are needed. It does
+// not fail the task.
 var errEnough = errors.New("no more elements are needed")
 
 // ZipWithIndex returns each element with its index as the key. The elements are counted

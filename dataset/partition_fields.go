@@ -19,7 +19,7 @@ type partitionField struct {
 	nullable bool         // null is read as an empty string
 }
 
-// isPartitionField reports whether a field gets its value from the names of directories.
+// isPartitionField reports whether a field is set to a value in the names of directories.
 func isPartitionField(field reflect.StructField) bool {
 	_, tagged := field.Tag.Lookup("partition")
 	return tagged
@@ -68,8 +68,8 @@ func partitionFieldsOf(t reflect.Type) (fields []partitionField, err error) {
 	return fields, nil
 }
 
-// parse returns the value that the field gets for text, the value in a directory's name. If
-// the field is a pointer, all elements of the directory point to the same variable.
+// parse returns the field's value for text, the value in a directory's name. If the field
+// is a pointer, all elements of the directory point to the same variable.
 func (f *partitionField) parse(text string) (reflect.Value, error) {
 	null := text == NullPartition
 	if null && f.pointer {

@@ -16,28 +16,28 @@ import (
 // PartitionBy makes Save write files in directories named column=value, such as
 // date=2024-01-31/hour=7/part-00000, as Spark and Hive do. Elements must be structs in
 // which exactly the fields for these columns have tags, such as `partition:"date"`. The
-// values of these fields are in the names of the directories, not in the files. If sources
-// read elements with such fields, they set the fields to the values in the names of a
-// file's directories.
+// values of these fields are in the names of the directories, not in the files. When
+// sources read files into structs with such tags, they set these fields to the values in
+// the directories' names.
 //
 // The fields can be strings, numbers, booleans, times, types with the methods UnmarshalText
 // and MarshalText, and pointers to these. Times are written in UTC, as 2024-01-31 if they
 // are at midnight, otherwise as 2024-01-31 23:59:59.5. A nil pointer and an empty string
-// are written as [NullPartition]; to read that, a field must be a pointer or a string.
+// are written as [NullPartition]; sources can read it only into pointers and strings.
 //
 // A task writes one file in each directory for which it has elements. It writes at most 8
-// files at the same time, or one if the format keeps much of a file in memory. Elements for
-// other directories are sorted by directory, on disk if they do not fit into memory, and
-// written afterwards.
+// files at the same time, or one if the format buffers much of a file in memory. Elements
+// for other directories are sorted by directory, on disk if they do not fit into memory,
+// and written afterwards.
 func PartitionBy(columns ...string) SaveOption {
 	return func(o *saveOptions) { o.columns = columns }
 }
 
 // DynamicOverwrite makes Save with the option [PartitionBy] replace only the directories
 // column=value for which it has elements. Spark does the same in the mode overwrite if
-// spark.sql.sources.partitionOverwriteMode is dynamic. The directories change when all new
-// files are complete. See storage.ReplaceOutputPartitions for what happens if the
-// application dies while they change.
+// spark.sql.sources.partitionOverwriteMode is dynamic. The directories are replaced when
+// all new files are complete. storage.ReplaceOutputPartitions describes what happens if the
+// application dies during the replacement.
 func DynamicOverwrite() SaveOption {
 	return func(o *saveOptions) {
 		o.output = append(o.output, storage.ReplaceOutputPartitions())
@@ -45,12 +45,12 @@ func DynamicOverwrite() SaveOption {
 	}
 }
 
-// partitioning says in which directory an element is saved, and which of its fields are in
-// the file.
+// partitioning describes in which directory an element is saved, and which of its fields
+// are written to the file.
 type partitioning struct {
 	fields     []partitionField // one for each level of directories
-	fileType   reflect.Type     // type of the elements in files: the struct without fields
-	keptFields []int            // fields of fileType: their indexes in the elements' struct
+	fileType   reflect.Type     // type of the elements in files: the element's struct without the partition fields
+	keptFields []int            // for each field of fileType, its index in the element's struct
 }
 
 // newPartitioning returns the partitioning of elements of type element by columns.
@@ -155,7 +155,7 @@ type partitionWriter struct {
 	codec    elementCodec
 	limit    int // largest number of open files
 	open     map[string]*partitionFile
-	record   reflect.Value   // pointer to a fileType, for the element that is being written
+	record   reflect.Value   // pointer to a fileType, reused for each element
 	sorter   *shuffle.Sorter // elements for directories without an open file; nil if there are none
 	path     []byte          // of the current element's directory
 	buffer   []byte

@@ -14,9 +14,9 @@ import (
 // a line break becomes several lines.
 //
 // The task fails if the command cannot be started or its exit code is not 0; the error
-// has the end of its stderr. If the command exits before it has read all of its input,
-// as head does, the rest is ignored. When the task ends, the command's process group is
-// killed.
+// contains the end of its stderr. If the command exits before it has read all of its input,
+// as head does, the unread input is ignored. When the task ends, the command's process
+// group is killed.
 func Pipe(in *Of[[]byte], command ...string) *Of[[]byte] {
 	if len(command) == 0 || command[0] == "" {
 		in.plan.reject("Pipe", errors.New("it needs a command"))

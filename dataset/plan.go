@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/function"
 )
 
-// Plan is the plan that a plan function describes. Sources such as [Text] take it as an
-// argument.
+// Plan is the graph of operators that a plan function describes. Sources such as [Text]
+// take it as an argument.
 type Plan struct {
 	id         uint64
 	definition string
@@ -28,19 +28,19 @@ type Plan struct {
 	broadcasts []uint64 // ids of the broadcast values among the arguments
 	nodes      []*node
 	problems   []error
-	retraced   bool // whether it was traced for a task, not for the driver function
+	retraced   bool // the plan function ran for a task, not for the driver function; see retrace
 }
 
 // Definition is a registered plan function; [Define] returns it.
 type Definition[A, T any] struct{ name string }
 
-// definition runs a plan function of any type.
+// definition runs a plan function. result is the *Of that the function returned.
 type definition func(p *Plan, arguments []byte) (result any, err error)
 
 var definitions = struct {
 	sync.Mutex
 	byName      map[string]definition
-	checkpoints map[string]definition // by name of a definition: reads checkpoints of its data sets
+	checkpoints map[string]definition // plan functions that read checkpoints of the data sets of a definition, by its name
 }{byName: map[string]definition{}, checkpoints: map[string]definition{}}
 
 // Define registers a plan function under a name, which must be unique in the program. Call
@@ -50,7 +50,7 @@ var definitions = struct {
 // The plan function describes a data set: it only calls functions of this package. It runs
 // in the driver and in each executor, and must describe the same operators each time. So it
 // must not read files, clocks or random numbers; the functions that it passes to operators
-// may do so. Arguments are encoded as CBOR, which transfers exported fields. Arguments, and
+// may. Arguments are encoded as CBOR, which transfers exported fields. Arguments, and
 // fields of them, can be data sets of other plans.
 func Define[A, T any](name string, plan func(p *Plan, arguments A) *Of[T]) *Definition[A, T] {
 	definitions.Lock()
@@ -83,12 +83,13 @@ func Define[A, T any](name string, plan func(p *Plan, arguments A) *Of[T]) *Defi
 	return &Definition[A, T]{name: name}
 }
 
-// lastPlan is the id of the plan that the driver in this process made last.
+// lastPlan is the greatest id that the driver, if it runs in this process, has given to a
+// plan.
 var lastPlan atomic.Uint64
 
 // With returns the data set that the plan function describes for the given arguments. It
-// reads no data. The actions of the data set do that; if the plan is invalid, they return
-// the error.
+// reads no data; actions on the data set do. If the plan is invalid, actions return the
+// error.
 func (d *Definition[A, T]) With(session *bobbin.Session, arguments A) *Of[T] {
 	encoded, parents, err := plans.encode(func() ([]byte, error) { return codec.Encode(arguments) })
 	if err != nil {
@@ -97,9 +98,9 @@ func (d *Definition[A, T]) With(session *bobbin.Session, arguments A) *Of[T] {
 	return describePlan[T](session, d.name, encoded, parents)
 }
 
-// describePlan traces a plan for the driver function, twice, to check that the plan
-// function describes the same operators each time. parents are the handles of the data sets
-// and broadcast values among the arguments.
+// describePlan runs a plan function for the driver function, twice, to check that it
+// describes the same operators each time. parents are the handles of the data sets and
+// broadcast values among the arguments.
 func describePlan[T any](session *bobbin.Session, name string, arguments []byte, parents []*handle) *Of[T] {
 	id := lastPlan.Add(1)
 	first, _, err := trace(id, name, arguments)
@@ -120,11 +121,11 @@ func describePlan[T any](session *bobbin.Session, name string, arguments []byte,
 	return &described
 }
 
-// handle stands for the references of the driver function to a data set. It keeps the data
-// set's plan, and the data sets and broadcast values among the plan's arguments. When the
-// garbage collector finds that nothing refers to the handle, the engine forgets the plan,
-// and executors remove what they store for it. A broadcast value also has a handle, without
-// parents.
+// handle represents the references of the driver function to a data set: each copy of the
+// Of points to it. A handle refers to the handles of the data sets and broadcast values
+// among the arguments of the plan, so that these are reachable too. When the handle is
+// unreachable, a cleanup makes the engine forget the plan, and makes executors remove what
+// they store for it. A broadcast value also has a handle, without parents.
 type handle struct {
 	parents []*handle
 }
@@ -140,7 +141,8 @@ func newHandle(session *bobbin.Session, p *Plan, parents []*handle) *handle {
 	return h
 }
 
-// plans has the plans that this process has traced and may still need.
+// plans has the plans that plan functions have described in this process, until they are
+// removed.
 var plans = planRegistry{byID: map[uint64]*Plan{}}
 
 type planRegistry struct {
@@ -149,9 +151,9 @@ type planRegistry struct {
 
 	tracing    sync.Mutex // held while a plan function runs; guards the fields below
 	current    *Plan      // the plan that the running function describes
-	references []uint64   // ids of the plans whose data sets are among its arguments
-	broadcasts []uint64   // ids of the broadcast values among its arguments
-	encoded    []*handle  // handles of data sets and broadcast values that were encoded
+	references []uint64   // ids of the plans whose data sets are among the arguments of current
+	broadcasts []uint64   // ids of the broadcast values among the arguments of current
+	encoded    []*handle  // handles of the data sets and broadcast values that encode has encoded
 }
 
 // encode calls the function encode, which encodes arguments. It returns the encoded
@@ -183,8 +185,8 @@ func (r *planRegistry) get(id uint64) *Plan {
 	return r.byID[id]
 }
 
-// trace runs the plan function with a name. It returns the plan that the function
-// described, and the function's result, an *Of.
+// trace runs the plan function that is registered under a name. It returns the plan that
+// the function described, and the function's result, an *Of.
 func trace(id uint64, name string, arguments []byte) (p *Plan, result any, err error) {
 	definitions.Lock()
 	plan := definitions.byName[name]
@@ -225,8 +227,8 @@ func (p *Plan) add(n *node) {
 }
 
 // Reject makes the plan invalid if err is not nil: actions return err. It is for packages
-// that define operators with the operators of this package. operator is the name of their
-// operator.
+// that implement their own operators with those of this package. operator is the name of
+// such an operator.
 func (p *Plan) Reject(operator string, err error) { p.reject(operator, err) }
 
 // reject makes the plan invalid if err is not nil. The error names the operator and its
@@ -238,8 +240,7 @@ func (p *Plan) reject(operator string, err error) {
 }
 
 // ownPackage is the path of this package. The names of this package's functions begin with
-// the path and a dot, and those of functions of packages below it with the path and a
-// slash.
+// ownPackage and a dot, those of functions in subdirectories with ownPackage and a slash.
 var ownPackage = reflect.TypeFor[Plan]().PkgPath()
 
 // callSite returns the file and line of the innermost caller that is not in this package or
@@ -260,8 +261,8 @@ func callSite() string {
 	}
 }
 
-// fingerprint returns a description of each operator of the plan. Two processes have traced
-// the same plan if the fingerprints are equal.
+// fingerprint returns a description of each operator of the plan. If two processes run the
+// same plan function, equal fingerprints show that it described the same plan.
 func (p *Plan) fingerprint() []string {
 	prints := make([]string, len(p.nodes))
 	for i, n := range p.nodes {
@@ -277,8 +278,9 @@ func (p *Plan) fingerprint() []string {
 	return prints
 }
 
-// checkEqual returns an error if the plan's fingerprint differs from that of an earlier
-// trace. The error names the first operator that differs.
+// checkEqual returns an error if the plan's fingerprint differs from earlier, the
+// fingerprint from another run of the plan function. The error names the first operator
+// that differs.
 func (p *Plan) checkEqual(earlier []string) error {
 	now := p.fingerprint()
 	for i := range max(len(now), len(earlier)) {
@@ -327,7 +329,7 @@ func (s *Of[T]) MarshalCBOR() ([]byte, error) {
 }
 
 // UnmarshalCBOR implements cbor.Unmarshaler. It decodes the reference that MarshalCBOR
-// encodes, to use the data set in the plan function that is being traced.
+// encodes, so that the running plan function can use the data set.
 func (s *Of[T]) UnmarshalCBOR(encoded []byte) error {
 	var r ref
 	if err := cbor.Unmarshal(encoded, &r); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// prepare finds what must be known before the stages from which a node is computed can run:
-// the splits of sources, the bounds of range shuffles, the numbers of elements that
+// prepare determines what the stages from which a node is computed need before they can
+// run: the splits of sources, the bounds of range shuffles, the numbers of elements that
 // operators such as ZipWithIndex need, and how joins are computed.
 func (e *engine) prepare(ctx context.Context, final *node) error {
 	prepared := map[*node]bool{}
@@ -31,8 +31,8 @@ func (e *engine) prepare(ctx context.Context, final *node) error {
 	return visit(final)
 }
 
-// prepareNode finds what the node itself needs, and calls prepare for the inputs of its
-// shuffles.
+// prepareNode does the work of prepare for one node, and calls prepare for the inputs of
+// its shuffles.
 func (e *engine) prepareNode(ctx context.Context, n *node) error {
 	if n.source != nil {
 		if err := e.findSplits(ctx, n); err != nil {

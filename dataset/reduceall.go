@@ -33,7 +33,7 @@ func ReduceAll[T any](in *Of[T], merge func(T, T) T) *Of[T] {
 }
 
 // TopN returns the n elements that are first in the order of less, in this order. Each task
-// keeps at most about 2n elements in memory.
+// stores at most about 2n elements in memory.
 func TopN[T any](in *Of[T], n int, less func(a, b T) bool) *Of[T] {
 	if n < 1 {
 		in.plan.reject("TopN", fmt.Errorf("the number of elements is %d: want at least 1", n))
@@ -62,18 +62,18 @@ func TopN[T any](in *Of[T], n int, less func(a, b T) bool) *Of[T] {
 	return keepTop(exchanged(keepTop(in), "TopN", 1))
 }
 
-// topElements keeps those n of the added elements that are first in the order of less.
+// topElements collects elements, and retains the n that are first in the order of less.
 type topElements[T any] struct {
 	n        int
 	less     func(a, b T) bool
 	copier   elementCopier[T]
-	memory   int64               // limit for bytes
+	memory   int64               // limit for the field bytes
 	bytes    int64               // encoded size of elements
 	elements []encodedElement[T] // the first n are sorted if there are n or more
 }
 
-// encodedElement is an element with its encoding. Elements that are equal for less are
-// ordered by their encodings, so that each attempt of a task keeps the same elements.
+// encodedElement is an element with its encoding. If less orders two elements neither way,
+// their encodings decide, so that each attempt of a task returns the same elements.
 type encodedElement[T any] struct {
 	value   T
 	encoded []byte
@@ -102,7 +102,7 @@ func (t *topElements[T]) add(element T) error {
 	return nil
 }
 
-// trim sorts the elements and drops all but the first n.
+// trim sorts the elements and removes all but the first n.
 func (t *topElements[T]) trim() {
 	slices.SortFunc(t.elements, func(a, b encodedElement[T]) int {
 		switch {

@@ -17,18 +17,18 @@ import (
 // whose tasks copy partitions from the executors that store them.
 type replication struct {
 	engine     *engine
-	wanted     map[cachedBlock]int // partitions that need a second copy, with the number of tasks so far
+	wanted     map[cachedBlock]int // partitions that need a second copy, with the number of copy tasks so far
 	submission *driver.Submission  // the task set that runs; nil if none runs
 	waiters    []chan struct{}     // closed when no task set runs
 }
 
 // maxCopyTasks is the largest number of tasks for one second copy. A task makes no copy if
-// it runs on the executor that already stores the partition, which happens if the other
-// executors have no free cores.
+// it runs on the executor that already stores the partition. The driver chooses this
+// executor if no other one has a free core.
 const maxCopyTasks = 4
 
-// update records whether a partition needs a second copy. It needs one if its level asks
-// for two copies and exactly one usable executor stores it.
+// update records whether a partition needs a second copy: its level requires two copies,
+// and exactly one usable executor stores it.
 func (r *replication) update(b cachedBlock) {
 	if r.engine.level(b.Node)&replicated == 0 || len(r.engine.executorsStoring(b)) != 1 {
 		delete(r.wanted, b)
@@ -54,8 +54,8 @@ func (e *engine) executorsStoring(b cachedBlock) (executors []*executor) {
 	return executors
 }
 
-// start submits a task set for the second copies that are wanted, unless a task set is
-// running.
+// start submits a task set for the second copies that are wanted. If a task set is already
+// running, start does nothing, and Ended calls it again.
 func (r *replication) start() {
 	if r.submission != nil || len(r.wanted) == 0 {
 		r.signal()
@@ -80,7 +80,7 @@ func (r *replication) start() {
 		from := r.engine.executorsStoring(b)[0]
 		to := r.engine.chooseReplica(from, assigned)
 		if to == nil {
-			continue // until another executor registers
+			continue // the copy stays wanted until another executor registers
 		}
 		input, err := codec.Encode(adoptInput{Cached: []cachedCopy{{Block: b, Level: r.engine.level(b.Node), Address: from.DataAddress}}})
 		if err != nil {
@@ -114,9 +114,9 @@ func (r *replication) signal() {
 }
 
 // chooseReplica returns the executor that should store the second copy of a partition that
-// first stores. It prefers executors on other hosts, and among these the one with the
-// fewest copies in assigned. It returns nil if no other executor is usable, or if executors
-// have no data ports because they share a process.
+// the executor first stores. It prefers executors on other hosts, and among them the one
+// with the fewest copies in assigned. It returns nil if no other executor is usable, or if
+// the executors have no data ports because they share a process.
 func (e *engine) chooseReplica(first *executor, assigned map[*executor]int) *executor {
 	var others []*executor
 	for _, x := range e.executors {
@@ -169,7 +169,7 @@ func (r *replication) taskDone(result driver.Result) {
 	}
 }
 
-// awaitCopies waits until no second copies are being made.
+// awaitCopies waits until no task set that makes second copies is running.
 func (e *engine) awaitCopies(ctx context.Context) {
 	idle := make(chan struct{})
 	e.post(func() {

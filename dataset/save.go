@@ -20,10 +20,10 @@ type saveOptions struct {
 	dynamic bool // whether output has storage.ReplaceOutputPartitions
 }
 
-// Compress makes Save compress the files. With "gzip", for example, they are part-00000.gz
-// and so on. See storage.Compress for the names of compressions. All sources decompress
-// such files. Formats such as Parquet may have other compressions, and compress the data
-// inside their files.
+// Compress makes Save compress the files. With "gzip", for example, the files are named
+// part-00000.gz and so on. See storage.Compress for the names of compressions. [Text],
+// [CSV], [JSON], [FixedLength] and [ArrowRecords] decompress such files. Formats such as
+// Parquet may have other compressions, and compress the data inside their files.
 func Compress(compression string) SaveOption {
 	return func(o *saveOptions) { o.encode.Compression = compression }
 }
@@ -36,7 +36,7 @@ func Overwrite() SaveOption {
 }
 
 // Append makes Save add files to the directory if it exists. The names of these files
-// contain the application's ID. They appear when all of them are complete. See
+// contain the application's ID. The files appear when all of them are complete. See
 // storage.AppendToOutput for what happens if the application dies while they appear.
 func Append() SaveOption {
 	return func(o *saveOptions) { o.output = append(o.output, storage.AppendToOutput()) }
@@ -58,8 +58,8 @@ func FormatOption(name, value string) SaveOption {
 }
 
 // Save writes the elements to a directory, in files named part-00000, part-00001 and so on.
-// With the option [PartitionBy], the files are in directories below it. It fails with
-// fs.ErrExist if the directory exists, unless an option such as [Overwrite] allows that.
+// With the option [PartitionBy], the files are in directories below it. Save fails with
+// fs.ErrExist if the directory exists, unless an option such as [Overwrite] allows this.
 // The directory appears, or changes, when all files are complete.
 //
 // If an earlier attempt of the application has written the directory, Save does nothing. An

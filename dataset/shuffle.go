@@ -16,8 +16,8 @@ type exchange struct {
 	// write computes partitions of the input and writes their records.
 	write func(x *taskContext, partitions span, out *shuffle.Writer) error
 	// sample calls emit with the encoded key of each element of a partition of the input,
-	// until emit returns false. It is nil if the shuffle has no ranges that must be
-	// sampled.
+	// until emit returns false. It is nil unless partitions are ranges of keys whose bounds
+	// are chosen from sampled keys.
 	sample func(x *taskContext, partition int, emit func(key []byte) bool)
 }
 
@@ -32,9 +32,9 @@ type span struct {
 	First, End int
 }
 
-// hashShuffle adds an exchange by the hash of keys to operator n. If the input is already
-// partitioned in this way, it makes n read the input's partitions directly, and returns
-// nil.
+// hashShuffle adds to operator n a shuffle by the hash of keys. If the input is already
+// partitioned by the hash of keys, n reads the input's partitions directly, and hashShuffle
+// returns nil.
 func (n *node) hashShuffle(input *node, write func(x *taskContext, partitions span, out *shuffle.Writer) error) *exchange {
 	n.hashed = true
 	n.partitions = func(l *layout) int { return l.Partitions }
@@ -47,8 +47,8 @@ func (n *node) hashShuffle(input *node, write func(x *taskContext, partitions sp
 	return e
 }
 
-// partitionOf returns the partition of a key with the given hash. Partitions are in the
-// order of hashes.
+// partitionOf returns the partition of a key with the given hash. Greater hashes never
+// belong to earlier partitions.
 func partitionOf(hash uint64, partitions int) int {
 	high, _ := bits.Mul64(hash, uint64(partitions))
 	return int(high)
@@ -91,8 +91,8 @@ func (side *keyedInput[K, V]) encode(x *taskContext, partition int, add func(key
 	})
 }
 
-// records calls add with the encoded key and value of each record in a partition of the
-// input, as the operator sees it after the shuffle, if there is one.
+// records calls add with the encoded key and value of each record that the operator reads
+// for a partition: from the shuffle or, if there is none, from the same partition of in.
 func (side *keyedInput[K, V]) records(x *taskContext, partition int, add func(key, value []byte) error) {
 	if side.exchange == nil {
 		side.encode(x, partition, add)

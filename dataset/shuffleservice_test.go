@@ -35,7 +35,8 @@ func (m *executors) addOn(id, host string, node *shufflehandlertest.Service) {
 	m.addWith(executorbackend.Options{ID: id, Host: host, Cores: 1, SharesProcess: true, Config: config.Default(), ShuffleNodes: nodes})
 }
 
-// keptOutputs returns the directories of the map outputs that a node's shuffle service keeps.
+// keptOutputs returns the directories of the map outputs that a node's shuffle service
+// stores.
 func keptOutputs(t *testing.T, node *shufflehandlertest.Service) []string {
 	found, err := filepath.Glob(filepath.Join(node.Locals[0], "output", "*"))
 	require.NoError(t, err)
@@ -85,7 +86,7 @@ func TestOutputsInAShuffleServiceAreMovedFromADecommissionedNode(t *testing.T) {
 	for _, nodeLeaves := range []bool{false, true} {
 		runOnNode(t, func(session *bobbin.Session, more *executors, node *shufflehandlertest.Service, collect func()) {
 			collect()
-			more.addOn("c", "host", nil) // it reads the files of its host
+			more.addOn("c", "host", nil) // it reads the map outputs of its host from files
 			before := more.registered()
 			more.driver.Decommission([]string{"a", "b"}, driver.DecommissionNotice{Reason: "the test says so", NodeLeaves: nodeLeaves})
 			require.Eventually(t, func() bool { return more.registered() == before-2 }, time.Minute, time.Millisecond)

@@ -7,13 +7,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// shuffleSizes are the stored bytes of each partition of a shuffle.
+// shuffleSizes are the stored bytes of each partition of a shuffle, in total and by host.
 type shuffleSizes struct {
 	total  []int64
 	byHost map[string][]int64
 }
 
-// sizesOf returns the sizes of a shuffle, all of whose outputs must be known.
+// sizesOf returns the sizes of a shuffle. All map outputs of the shuffle must be available.
 func (e *engine) sizesOf(x *exchange) *shuffleSizes {
 	s := e.stages[stage.StageID{Shuffle: stage.ShuffleID(x.id())}]
 	if s.sizes != nil {
@@ -46,8 +46,8 @@ func (e *engine) recordBytes(x *exchange) (bytes int64) {
 	return bytes
 }
 
-// minHostShare is the least share of the bytes that a task reads that a host must have for
-// the task to prefer it. Spark has the same (REDUCER_PREF_LOCS_FRACTION).
+// A task prefers the hosts that store at least the share minHostShare of the bytes that the
+// task reads. Spark uses the same share (REDUCER_PREF_LOCS_FRACTION).
 const minHostShare = 0.2
 
 // hostsWithOutputs returns the hosts that have at least minHostShare of the shuffle bytes

@@ -10,11 +10,11 @@ import (
 type assignment struct {
 	span
 	piece
-	bytes int64 // approximate number of bytes that it reads, as divide counts them
+	bytes int64 // approximate number of bytes that the task reads
 }
 
-// piece says that a task reads only the outputs of some map tasks of a shuffle, and so
-// computes only some of the elements of its partition. The zero value means that the task
+// piece restricts a task to the outputs of some map tasks of a shuffle, so that the task
+// computes only some of the elements of its partition. The zero value is for a task that
 // computes whole partitions.
 type piece struct {
 	_       struct{} `cbor:",toarray"`
@@ -31,8 +31,8 @@ const (
 )
 
 // divisible returns the shuffles whose skewed partitions may be divided among several of
-// the tasks that compute final. computed are the data sets of whose partitions these tasks
-// then compute only pieces.
+// the tasks that compute final. If they are divided, each of these tasks computes only a
+// piece of a partition of each data set in computed.
 func (l *layout) divisible(final *node) (shuffles []*exchange, computed []*node) {
 	for n := final; ; n = l.inputs(n)[0] {
 		if _, cached := l.Cached[n.ref()]; cached { // tasks store whole partitions of cached data sets
@@ -48,8 +48,8 @@ func (l *layout) divisible(final *node) (shuffles []*exchange, computed []*node)
 }
 
 // splitSkewed divides partitions among tasks that read about target bytes each. If the
-// stage allows it, several tasks each compute a piece of a skewed partition. sizes has the
-// bytes of each partition.
+// operators of the stage allow it, several tasks each compute a piece of a skewed
+// partition. sizes has the bytes of each partition.
 func (e *engine) splitSkewed(s *stageState, l *layout, all span, sizes []int64, target int64) (tasks []assignment) {
 	var shuffles []*exchange
 	var computed []*node

@@ -16,8 +16,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// skew describes a join of a large data set with a small one. In the large one, half of the
-// records have the same key. The small one has a record for each even key from -100 to 898.
+// skew describes a join of a large data set with a small one. Half of the records of the
+// large data set have the same key. The small data set has a record for each even key from
+// -100 to 898.
 type skew struct {
 	Join        string
 	ByPartition bool // the operator after the join reads partitions
@@ -38,8 +39,8 @@ func skewedKey(i int64) int64 {
 	return i * skewedKeys / skewedRecords
 }
 
-// skewedSums has, for each key of the join, the number of results with the key, and the sum
-// of the numbers of their records.
+// skewedSums has, for each key of the join, the number of results with this key, and the
+// sum of the numbers of their records.
 var skewedSums = dataset.Define("skewed sums", func(p *dataset.Plan, s skew) *dataset.Of[dataset.KV[int64, [2]int64]] {
 	return dataset.Reduce(skewedPairs(p, s), func(a, b [2]int64) [2]int64 { return [2]int64{a[0] + b[0], a[1] + b[1]} })
 })
@@ -102,7 +103,7 @@ func skewedPairs(p *dataset.Plan, s skew) *dataset.Of[dataset.KV[int64, [2]int64
 	return joined
 }
 
-// wantSkewed computes what skewedSums describes.
+// wantSkewed returns the expected elements of skewedSums.
 func wantSkewed(join string) map[int64][2]int64 {
 	_, reversed := strings.CutSuffix(join, ", reversed")
 	keepMany := join == "FullJoin" || strings.HasPrefix(join, "LeftJoin") && !reversed || strings.HasPrefix(join, "RightJoin") && reversed
@@ -147,8 +148,8 @@ func TestSkewedPartitionsAreDivided(t *testing.T) {
 	}
 }
 
-// frequentElement has the lengths of elements. Half of the elements are equal. They are so
-// long that many bytes remain after compression.
+// frequentElement has the lengths of elements. Half of the elements are equal: long, random
+// bytes, which compression does not make smaller.
 var frequentElement = dataset.Define("frequent element", func(p *dataset.Plan, elements int64) *dataset.Of[int] {
 	frequent := make([]byte, 0, 100<<10)
 	for random := rand.New(rand.NewPCG(1, 1)); len(frequent) < cap(frequent); {
@@ -228,8 +229,8 @@ var frequentGroup = dataset.Define("frequent group", func(p *dataset.Plan, n int
 	})
 })
 
-// The task that reads the most bytes starts first, so that it does not run alone at the
-// end.
+// The task that reads the most bytes starts first, so that it does not run alone after the
+// other tasks have ended.
 func TestTheLargestTaskStartsFirst(t *testing.T) {
 	startedWith = nil
 	runWith(t, map[string]string{"master": "local[1]", "shuffle.partitions": "8"}, func(ctx context.Context, session *bobbin.Session) {

@@ -4,8 +4,8 @@ import "github.com/bobbin-yarn/bobbin/storage"
 
 // packSplits divides splits into partitions of about size bytes, and returns the splits of
 // each partition. A split of at least size/2 bytes is a partition of its own. Smaller
-// splits share partitions: it first fills partitions with splits that the same host stores,
-// and then puts the remaining splits together, in order.
+// splits share partitions: packSplits first fills partitions with splits that have a host
+// in common. It then merges the partitions that did not reach size, in order.
 func packSplits(splits []storage.Split, size int64) [][]storage.Split {
 	var partitions [][]storage.Split
 	open := map[string]*packedPartition{} // by the host that stores all of its splits

@@ -26,8 +26,8 @@ func SortByKey[K, V any](in *Of[KV[K, V]]) *Of[KV[K, V]] {
 	return sorted(in, "SortByKey", pairs.pair, pairs.decodePair)
 }
 
-// pair returns the encoded key and value of an element. Both are parts of *buffer, which
-// pair replaces if it is too small.
+// pair returns the encoded key and value of an element. Both are parts of *buffer. If
+// *buffer is too small, it is replaced by a larger one.
 func (k kvCodec[K, V]) pair(buffer *[]byte, element KV[K, V]) (key, value []byte, err error) {
 	if key, err = k.keys.Append((*buffer)[:0], element.Key); err != nil {
 		return nil, nil, err
@@ -95,7 +95,8 @@ func reversed(key []byte) []byte {
 }
 
 // sorted adds an operator that sorts elements by keys. encode returns the encoded key and
-// value of an element, which may be parts of *buffer. decode returns the element for them.
+// value of an element, which may share memory with *buffer. decode is the inverse of
+// encode.
 func sorted[T any](in *Of[T], operator string, encode func(buffer *[]byte, element T) (key, value []byte, err error), decode func(key, value []byte) (T, error)) *Of[T] {
 	n := &node{operator: operator, buffersElements: true}
 	e := &exchange{node: n, input: in.node}

@@ -16,12 +16,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// source says which files an operator reads, and how.
+// source describes which files an operator reads, and how.
 type source struct {
 	paths []string // paths of files and directories, or patterns
 	partitionPruning
 	splitSize      int64 // bytes; 0 means defaultSplitSize
-	whole          bool  // files are not divided: each is one split
+	whole          bool  // files are not split: each is one split
 	csv            csvOptions
 	malformed      Handling
 	checkpoint     bool // the files are those of a checkpoint
@@ -32,7 +32,7 @@ type source struct {
 type ReadOption func(*source)
 
 // SplitSize sets the approximate number of bytes of files in each partition. The default is
-// 32 MiB. A file that cannot be divided is in one partition, however large it is.
+// 32 MiB. A file that cannot be split is in one partition, however large it is.
 func SplitSize(bytes int64) ReadOption { return func(s *source) { s.splitSize = bytes } }
 
 // MorePaths makes a source read more files and directories, in this order, after those of
@@ -112,14 +112,14 @@ func lineError(split storage.Split, number int64, err error) error {
 	return permanentError{fmt.Errorf("%s: %s: %w", split.Path, place, err)}
 }
 
-// Text returns the lines, without their ends, of the file path, or of all files in the
-// directory tree path. path may be a pattern, as storage.Files.Glob describes it;
-// [MorePaths] adds more paths. storage.Files.Splits says which files are skipped, and
-// storage.Split.Lines what a line is. The job fails if a line is larger than the memory
-// that a task may use. Compressed files are decompressed; see storage.Compress.
+// Text returns the lines, without their line ends, of the files that path names. path is a file,
+// a directory, whose whole tree is read, or a pattern, as storage.Files.Glob describes it;
+// [MorePaths] adds more paths. storage.Files.Splits documents which files are skipped, and
+// storage.Split.Lines defines lines. The job fails if a line is larger than the memory that
+// a task may use. Compressed files are decompressed; see storage.Compress.
 //
 // If directories are named column=value, the option [Partition] selects some of them.
-// Sources whose elements are structs can set fields to the values; see [PartitionBy].
+// Sources whose elements are structs can set fields to such a value; see [PartitionBy].
 func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
 	n := newSource[[]byte](p, "Text", path, options)
 	return newOf(p, n, func(x *taskContext, partition int, emit func([]byte) bool) {
@@ -131,7 +131,7 @@ func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
 
 // JSON returns the JSON values in the lines of files, as encoding/json decodes them
 // into T. It skips empty lines. [OnMalformed] sets what happens to lines that it cannot
-// decode. [Text] says which files path selects.
+// decode. [Text] describes how path selects files.
 func JSON[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 	return newRecords(p, newSource[T](p, "JSON", path, options), func(x *taskContext, split storage.Split, emit func(T) bool, reject malformedFunc) bool {
 		return x.eachLine(split, func(number int64, line []byte) bool {
@@ -228,7 +228,7 @@ func hashOf[T any](elements []T) uint64 {
 	var encoded []byte
 	for _, element := range elements {
 		if encoded, err = values.Append(encoded, element); err != nil {
-			return 0 // the tasks report it
+			return 0 // tasks report the error
 		}
 	}
 	return record.Hash(encoded)

@@ -32,7 +32,7 @@ type person struct {
 	Skipped map[string]int `csv:"-" json:"-"`
 }
 
-// table says which file to read, and how.
+// table describes which file to read, and how.
 type table struct {
 	Path      string
 	Split     int64
@@ -153,8 +153,7 @@ func TestInvalidCSV(t *testing.T) {
 			require.ErrorContains(t, err, path)
 		})
 	}
-	// A line break in quotes is reported, whatever the offset is at which the file is
-	// divided.
+	// A line break in quotes is reported, whatever the size of the splits is.
 	text := strings.Repeat("\"one\ntwo\",2\n", 20)
 	for size := int64(1); size < 40; size += 3 {
 		run(t, func(ctx context.Context, session *bobbin.Session) {

@@ -8,9 +8,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/role"
 )
 
-// Stream yields the elements as tasks finish. The partitions come in any order, but the
-// elements of a partition come in their order. If the caller's loop is slow, results wait
-// at executors, so the elements together may be larger than the driver's memory. If the job
+// Stream yields the elements as tasks finish. The order of the partitions is undefined, but
+// the elements of a partition are in order. If the caller's loop is slow, results remain at
+// executors, so the elements together may be larger than the driver's memory. If the job
 // fails, Stream yields the error and ends. If the caller leaves the loop early, the job is
 // cancelled.
 func (s *Of[T]) Stream(ctx context.Context) iter.Seq2[T, error] {
@@ -43,7 +43,7 @@ func (s *Of[T]) Stream(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// resultQueue passes results from the loop of an engine to one consumer.
+// resultQueue passes results from the loop of an engine to one consumer. It is not bounded.
 type resultQueue struct {
 	mu     sync.Mutex
 	list   []queuedResult
@@ -80,7 +80,7 @@ func (q *resultQueue) signal() {
 }
 
 // all yields the results until the queue is closed and empty. It releases each result after
-// the consumer's loop body has run for it.
+// the consumer's loop body has returned.
 func (q *resultQueue) all(yield func(taskOutput) bool) {
 	for range q.ready {
 		q.mu.Lock()

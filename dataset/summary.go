@@ -8,13 +8,12 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// measurements count what one task has done, or what the tasks of a stage have done
-// together.
+// measurements count the work of one task, or of all tasks of a stage together.
 type measurements struct {
 	_            struct{} `cbor:",toarray"`
 	RecordsIn    int64    // read from files and shuffles
 	RecordsOut   int64    // written to a shuffle or files, or returned to the driver
-	BytesRead    int64    // of files, as stored
+	BytesRead    int64    // of files, before decompression
 	BytesWritten int64    // of files
 	LocalBytes   int64    // of shuffles, read on the task's host; an estimate
 	RemoteBytes  int64    // of shuffles, fetched from other hosts; an estimate
@@ -34,8 +33,7 @@ func (m *measurements) add(other *measurements) {
 }
 
 // StageSummary describes an attempt of a stage that has ended. Bytes are counted as they
-// are stored, so bytes of shuffles are compressed bytes. What failed tasks have done is not
-// included.
+// are stored, so bytes of shuffles are compressed bytes. Failed tasks are not included.
 type StageSummary struct {
 	Name     string // of the task set
 	Tasks    int    // number of tasks that succeeded
@@ -45,17 +43,17 @@ type StageSummary struct {
 	// skew often means that one partition has much more data than the others.
 	Skew float64
 
-	RecordsIn, RecordsOut   int64 // records of files and shuffles; those returned to the driver count too
+	RecordsIn, RecordsOut   int64 // records read and written; records returned to the driver count as written
 	BytesRead, BytesWritten int64 // of files
 	// ShuffleLocal estimates how many bytes of shuffles tasks read on their own hosts, and
 	// ShuffleRemote how many they fetched from other hosts.
 	ShuffleLocal, ShuffleRemote int64
 	ShuffleWritten              int64
 	Spilled                     int64 // bytes written to disk because memory was full
-	// Division explains how the work was divided among tasks. It says how many tasks the
-	// measured bytes of shuffles need, how many ranges were made from sampled keys, and
-	// which partitions were skewed. It also names inputs that needed no shuffle. It is
-	// empty if the stage reads neither shuffles nor such inputs.
+	// Division explains how the work was divided among tasks: how many tasks the measured
+	// bytes of shuffles need, how many ranges were made from sampled keys, and which
+	// partitions were skewed. It also names inputs that needed no shuffle. It is "" if the
+	// stage reads neither shuffles nor such inputs.
 	Division string
 }
 
@@ -83,11 +81,11 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f %s", value, units[unit])
 }
 
-// maxSummaries is the largest number of summaries that an engine keeps.
+// maxSummaries is the largest number of summaries that an engine retains.
 const maxSummaries = 1000
 
 // Summary returns the summaries of the attempts of stages that have ended in a session, in
-// the order in which they ended. Only the last 1,000 are kept.
+// the order in which they ended. Only the last 1,000 are retained.
 func Summary(session *bobbin.Session) []StageSummary {
 	e := engines.get(session)
 	if e == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// taskFunction is the name of the function that runs the tasks of all stages.
+// taskFunction is the name of the task function that runs the tasks of all stages.
 const taskFunction = "bobbin/dataset"
 
 func init() { function.Register(taskFunction, runTask) }
@@ -34,10 +34,10 @@ const (
 	saveElements
 	checkpointElements
 	sampleKeys
-	measureShuffle // the stage has no tasks; only the stages before it run
+	measureShuffle // the stage has no tasks; the job runs only the stages before it
 )
 
-// byPartition reports whether a task's result has a value for each partition, so that no
+// byPartition reports whether a task's result has a value for each partition. If so, no
 // partition may be divided among tasks.
 func (w taskKind) byPartition() bool { return w == countPartitions || w == checkpointElements }
 
@@ -59,7 +59,7 @@ type stageInput struct {
 	Broadcasts []peers.Value
 }
 
-// planInput describes a plan that tasks need, so that executors can trace it.
+// planInput describes a plan that tasks need, so that executors can run its plan function.
 type planInput struct {
 	_           struct{} `cbor:",toarray"`
 	ID          uint64
@@ -77,7 +77,7 @@ type taskInput struct {
 	Cached     []cachedLocation
 }
 
-// cachedLocation says where a partition of a cached data set is stored.
+// cachedLocation locates a partition of a cached data set.
 type cachedLocation struct {
 	_        struct{} `cbor:",toarray"`
 	Block    cachedBlock
@@ -96,8 +96,8 @@ type sourceInput struct {
 // taskOutput is the result of one task.
 type taskOutput struct {
 	_ struct{} `cbor:",toarray"`
-	// FetchFailure is set if the task could not fetch a section of a shuffle. Then all
-	// other fields except Cached are zero.
+	// FetchFailure is set if the task could not fetch a map output. Then all other fields
+	// except Cached are zero.
 	FetchFailure *fetchFailure
 	Output       *shuffle.Output // writeShuffle
 	Count        int64           // number of elements
@@ -109,7 +109,7 @@ type taskOutput struct {
 	Measured     measurements
 }
 
-// fetchFailure identifies the map output from which a task could not fetch its section.
+// fetchFailure identifies a map output that a task could not fetch.
 type fetchFailure struct {
 	_       struct{} `cbor:",toarray"`
 	Shuffle uint64
@@ -183,11 +183,11 @@ type decodedStage struct {
 	exchange *exchange // nil unless the stage writes or samples a shuffle
 }
 
-// stages has the stages whose tasks this process runs or has run.
+// stages caches the decoded stages of this process.
 var stages = stageCache{byKey: map[[16]byte]*decodedStage{}}
 
-// stageCache keeps the maxStages stages that were decoded last, because the tasks of a
-// stage share its decoded form.
+// stageCache stores the maxStages stages that were decoded last. The tasks of a stage share
+// the decoded stage.
 type stageCache struct {
 	sync.Mutex
 	byKey map[[16]byte]*decodedStage
@@ -197,8 +197,8 @@ type stageCache struct {
 // maxStages is the largest number of decoded stages in a process.
 const maxStages = 32
 
-// decode returns the decoded stage for common, which has 16 bytes that identify the stage
-// and then an encoded stageInput.
+// decode returns the decoded stage for common, which consists of 16 bytes that identify the
+// attempt of the stage and an encoded stageInput.
 func (c *stageCache) decode(common []byte) (*decodedStage, error) {
 	if len(common) < 16 {
 		return nil, errors.New("the stage's description is too short")
@@ -239,8 +239,8 @@ func (c *stageCache) decode(common []byte) (*decodedStage, error) {
 	return s, nil
 }
 
-// forgetPlans removes the plans that only the removed stage needed. If a later stage needs
-// such a plan, it is traced again.
+// forgetPlans removes the plans that no stage but the removed one needs. If a later stage
+// needs such a plan, retrace runs its plan function again.
 func (c *stageCache) forgetPlans(removed *decodedStage) {
 	needed := map[uint64]bool{}
 	for _, s := range c.byKey {
@@ -255,8 +255,8 @@ func (c *stageCache) forgetPlans(removed *decodedStage) {
 	}
 }
 
-// retrace traces a plan of the driver in this process, unless this process has traced it
-// already. It fails if the plan differs from the driver's.
+// retrace runs in this process the plan function of a plan that the driver described, unless
+// plans already has the plan. It fails if the plan differs from the driver's.
 func retrace(input planInput) error {
 	p := plans.get(input.ID)
 	if p == nil {
@@ -277,7 +277,7 @@ func findNode(r ref) (*node, error) {
 	return nil, fmt.Errorf("the data set %s is not known", r)
 }
 
-// run computes partitions and does with their elements what s.Kind says.
+// run computes partitions and processes their elements according to s.Kind.
 func (s *decodedStage) run(x *taskContext, partitions span) (output taskOutput, err error) {
 	switch s.Kind {
 	case writeShuffle:

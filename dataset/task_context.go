@@ -61,8 +61,8 @@ func (x *taskContext) splits(n *node, partition int) []storage.Split {
 	return splits
 }
 
-// fetch calls add with each record of a partition of a shuffle. If the task reads a piece
-// of this shuffle, it gets only the records of the piece.
+// fetch calls add with each record of a partition of a shuffle. If the task reads only the outputs
+// of some map tasks of this shuffle, fetch reads no other outputs.
 func (x *taskContext) fetch(e *exchange, partition int, add func(key, value []byte) error) {
 	outputs := x.layout.Outputs[e.id()]
 	if e.id() == x.piece.Shuffle {
@@ -71,7 +71,7 @@ func (x *taskContext) fetch(e *exchange, partition int, add func(key, value []by
 	x.fetchFrom(outputs, partition, add)
 }
 
-// fetchFrom calls add with each record that outputs have for a partition.
+// fetchFrom calls add with each record of a partition in the given map outputs.
 func (x *taskContext) fetchFrom(outputs []shuffle.Output, partition int, add func(key, value []byte) error) {
 	for i := range outputs {
 		if bytes := outputs[i].Sizes.Of(partition); outputs[i].Host == x.task.Host() {
@@ -110,9 +110,8 @@ func (x *taskContext) closeSorter(sorter *shuffle.Sorter) {
 	sorter.Close()
 }
 
-// divideMemory divides the task's memory equally among those that need it: the operators of
-// the stage that buffer or sort elements, the writer of a shuffle, and Save with
-// [PartitionBy].
+// divideMemory divides the task's memory equally among its users: the operators of the
+// stage that buffer or sort elements, the writer of a shuffle, and Save with [PartitionBy].
 func (x *taskContext) divideMemory(s *decodedStage) {
 	users := int64(0)
 	if s.Kind == writeShuffle || len(s.OutputFormat.Columns) > 0 {

@@ -63,7 +63,7 @@ func eachPair[K, V any](in *Of[KV[K, V]], x *taskContext, partition int, pairs k
 	})
 }
 
-// emit returns a function that decodes an element and calls the function emit with it.
+// emit returns a function that decodes an element and passes it to the argument emit.
 func (k kvCodec[K, V]) emit(x *taskContext, emit func(KV[K, V]) bool) func(key, value []byte) bool {
 	return func(key, value []byte) bool {
 		element, err := k.decodePair(key, value)

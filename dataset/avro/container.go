@@ -13,9 +13,9 @@ import (
 )
 
 // container reads the blocks of a container file that belong to a range of the file. The
-// file has a header with the schema, the codec and a sync marker, and then blocks. A block
-// has the number of records, the size of the records in bytes, the records, and the marker
-// again. See "Object Container Files" in Avro's specification.
+// file has a header with the schema, the codec and a random marker, and then blocks. A
+// block has the number of records, the size of the records in bytes, the records, and the
+// marker again. See "Object Container Files" in Avro's specification.
 type container struct {
 	in     *syncmark.Reader
 	schema *twmb.Schema
@@ -42,8 +42,8 @@ type codec interface {
 
 // openContainer returns a reader of the blocks of a file that belong to the range from
 // offset to end. As in Avro's DataFileReader, a block belongs to the range in which the
-// marker before it begins. The file must be at its beginning, and has size bytes. No block
-// may have more than limit bytes.
+// marker before the block begins. The file must be at its beginning, and has size bytes.
+// Reading fails if a block has more than limit bytes.
 func openContainer(file io.ReadSeeker, size, offset, end, limit int64) (*container, error) {
 	c := &container{in: syncmark.NewReader(file, size), end: end, limit: limit}
 	if err := c.readHeader(); err != nil {
@@ -135,7 +135,7 @@ func (c *container) number() (int64, error) {
 	return 0, dataset.Malformed(errors.New("a number has more than ten bytes"))
 }
 
-// bytes reads a length, which must be at most limit, and then so many bytes.
+// bytes reads a length, which must be at most limit, and then as many bytes.
 func (c *container) bytes(limit int64) ([]byte, error) {
 	n, err := c.number()
 	if err != nil {
@@ -148,8 +148,7 @@ func (c *container) bytes(limit int64) ([]byte, error) {
 	return p, damaged(err)
 }
 
-// damaged returns err, wrapped by dataset.Malformed if it says that the file ends too
-// early.
+// damaged returns err, wrapped by dataset.Malformed if the file ended too early.
 func damaged(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return dataset.Malformed(err)
@@ -158,11 +157,11 @@ func damaged(err error) error {
 }
 
 // maxEmptyRecords is the largest number of records in a block that has fewer bytes than
-// records. Such blocks are possible, because a record whose fields all have the type null
-// has no bytes.
+// records. Such blocks are valid, because records without bytes exist: all their fields
+// have the type null.
 const maxEmptyRecords = 1 << 16
 
-// next returns the next block. After the last one it returns io.EOF.
+// next returns the next block. After the last block it returns io.EOF.
 func (c *container) next() (*block, error) {
 	b := &block{offset: c.in.Position()}
 	if b.offset-syncmark.Size >= c.end || c.in.AtEnd() {
@@ -224,7 +223,7 @@ func (b *block) decode(schema *twmb.Schema, target any) (err error) {
 	return nil
 }
 
-// codecOf returns the codec that has a name in the headers of files.
+// codecOf returns the codec with the given name in the headers of files.
 func codecOf(name string) (codec, error) {
 	var c ocf.Codec
 	switch name {

@@ -4,7 +4,7 @@
 //	err := result.Save(ctx, "hdfs:///out", avro.Format, dataset.Compress("snappy"))
 //
 // A field of a struct is the Avro field with its name, or with the name in its tag. Options
-// follow the name, separated by commas; the option default must be the last:
+// follow the name, separated by commas; the option "default" must be the last:
 //
 //	type Order struct {
 //		ID    int64     `avro:"order_id"`
@@ -22,7 +22,7 @@
 //	int8, int16, int32, uint8, uint16  int
 //	int, int64, uint, uint32, uint64   long; values beyond int64 cannot be written
 //	float32, float64                   float, double
-//	string, text marshalers            string; with the option uuid, its logical type
+//	string, text marshalers            string; with the option "uuid", the logical type uuid
 //	[]byte                             bytes
 //	[n]byte                            fixed
 //	time.Time                          long, timestamp-micros; other types by the options timestamp-millis,
@@ -35,17 +35,17 @@
 //	map[string]T                       map
 //	struct                             record; the fields of an embedded one belong to the outer one
 //
-// [Schema] makes Save use another schema, for example one with enums.
+// [Schema] makes Save use another schema, for example a schema with enums.
 //
 // # Reading
 //
 // The schema of a file may differ from that of T. Fields are matched by name or by alias.
-// Read skips fields of the file that T does not have. If the file does not have a field of
-// T, the field gets its default, or nil if it is a pointer without a default. Other fields
-// of T must be in the file. Numbers are promoted as Avro defines: int to long, float and
-// double, long to float and double, float to double. Logical types, enums (as strings, or
-// as integers by position), fixed and bytes are read into Go types that can represent them,
-// even if the tags have other options: a decimal in bytes or fixed of any precision is read
-// into a string. Null is read as a nil pointer, slice or map. If a field has another type,
-// null fails the job.
+// Read skips fields of the file that T does not have. If the file lacks a field of T, the
+// field is set to its default, or to nil if it is a pointer without a default; otherwise the
+// job fails. Numbers are promoted as Avro defines: int to long, float or double; long to
+// float or double; and float to double. Logical types, enums (as strings, or as integers by
+// position), fixed and bytes are read into Go types that can represent them, even if the
+// tags have other options: a decimal in bytes or fixed of any precision is read into a
+// string. Null is read as a nil pointer, slice or map. For a field of any other type, null
+// fails the job.
 package avro

@@ -24,8 +24,9 @@ type stop struct {
 	Zip  *string `avro:"zip"`
 }
 
-// trip has the fields of the files in another order. Some have other types, to which Avro's
-// rules or the decoder convert: int to int64 and float64, enums to strings.
+// trip has the fields of the files in another order. Some fields have other types than in
+// the files: Avro's rules or the decoder convert int to int64 and float64, and enums to
+// strings.
 type trip struct {
 	UUID      string           `avro:"uuid,uuid"`
 	ID        int64            `avro:"id"`
@@ -108,7 +109,7 @@ func TestReadsFilesOfAvroForJava(t *testing.T) {
 			require.NoError(t, err, codec)
 			require.Equal(t, want, got, codec)
 		}
-		// Logical types are optional.
+		// Fields of logical types can be read into plain types.
 		got, err := readNumbers.With(session, filepath.Join("testdata", "null.avro")).Take(ctx, 2)
 		require.NoError(t, err)
 		require.Equal(t, []tripNumbers{
@@ -125,8 +126,8 @@ type failingRead struct {
 	collect func(ctx context.Context, session *bobbin.Session, path string) error
 }
 
-// readAs returns a failingRead that reads a file into T. It defines a data set, so it must
-// be called when package variables are initialized.
+// readAs returns a failingRead that reads a file into T. Call it in the initializer of a
+// package variable, because it defines a data set.
 func readAs[T any](name, message string) failingRead {
 	definition := dataset.Define(name, func(p *dataset.Plan, path string) *dataset.Of[T] { return avro.Read[T](p, path) })
 	return failingRead{message, func(ctx context.Context, session *bobbin.Session, path string) error {
@@ -195,7 +196,7 @@ var failingReads = []failingRead{
 	readAs[int]("number", "elements of type int are not records of Avro"),
 }
 
-// If a file cannot be read into a type, the error names the field and says what to change.
+// If a file cannot be read into a type, the error names the field and suggests a remedy.
 func TestReadReportsTypesThatDoNotMatchTheFile(t *testing.T) {
 	_ = empty{hidden: 1}
 	run(t, func(ctx context.Context, session *bobbin.Session) {

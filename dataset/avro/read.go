@@ -11,10 +11,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Read returns the records of Avro container files as values of T, a struct; see the
-// package's documentation for the types and tags of its fields, and dataset.Text for path
-// and options. Files may have the codecs null, deflate, snappy, zstandard and bzip2. With
-// each of these, files are divided into partitions at sync markers.
+// Read returns the records of Avro container files as values of T, which must be a struct.
+// The package's documentation describes the types and tags of its fields, and dataset.Text
+// describes how path selects files. Files may have the codecs null, deflate, snappy,
+// zstandard and bzip2. With any codec, files are split among partitions at sync markers.
 func Read[T any](p *dataset.Plan, path string, options ...dataset.ReadOption) *dataset.Of[T] {
 	wanted, err := schemaOf(reflect.TypeFor[T]())
 	p.Reject("avro.Read", err)
@@ -54,8 +54,8 @@ func readSplit(in *dataset.FileSplit, read func(*container) error) error {
 	return read(c)
 }
 
-// each calls visit once for each record, with the record's block, until visit returns false
-// or an error. visit must call b.decode once, which decodes the record.
+// each calls visit for each record, with the record's block, until visit returns false or
+// an error. visit must call b.decode exactly once, to decode the record.
 func (c *container) each(visit func(b *block) (bool, error)) error {
 	for {
 		b, err := c.next()
@@ -75,9 +75,9 @@ func (c *container) each(visit func(b *block) (bool, error)) error {
 }
 
 // JSON yields the records of a container file as JSON objects, without line ends. The bytes
-// are valid until the next iteration. The file's position must be its beginning, and its
-// size must be size bytes. JSON fails if a block has more than limit bytes. After an error
-// the iteration ends.
+// are valid until the next iteration. The file's position must be its beginning, and size
+// must be the file's size in bytes. JSON fails if a block has more than limit bytes. After
+// an error the iteration ends.
 func JSON(file io.ReadSeeker, size, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		c, err := openContainer(file, size, 0, size, limit)

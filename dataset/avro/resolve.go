@@ -10,9 +10,10 @@ import (
 	twmb "github.com/twmb/avro"
 )
 
-// resolve returns the schema with which records of the schema file are decoded into the Go
-// type of wanted. It fails if the file lacks a field that is needed, or a field has a type
-// that cannot be read as the wanted type.
+// resolve returns the schema with which a file's records are decoded into the Go type of
+// wanted. The argument file is the schema in the file. resolve fails if the file lacks a
+// required field, or if a field of the file has a type that cannot be read as the wanted
+// type.
 func resolve(file *twmb.Schema, wanted *typeSchema) (*twmb.Schema, error) {
 	root := file.Root().ExpandReferences()
 	m := merger{file: definitions(root), wanted: definitions(wanted.root), goTypes: wanted.fields, names: map[[2]string]string{}}
@@ -35,21 +36,21 @@ func resolve(file *twmb.Schema, wanted *typeSchema) (*twmb.Schema, error) {
 // because some writers do not check names.
 var laxNames = twmb.WithLaxNames(nil)
 
-// merger makes the two schemas with which a file is read: the writer's schema and the
-// reader's schema. The reader's schema has the fields of the wanted schema. In some cases
-// Avro does not promote the file's type of a field to the wanted type, but the decoder can
-// decode its values into the wanted Go type. The reader's schema then has the file's type.
-// This applies to enums, which are read as strings, and to decimals and timestamps of any
-// precision.
+// merger builds the two schemas with which a file is read: the writer's schema and the
+// reader's schema. The reader's schema has the fields of the wanted schema. A field can
+// have a type in the file that Avro does not promote to the wanted type, although the
+// decoder can decode its values into the wanted Go type. For such fields, the reader's
+// schema has the file's type. They are enums, which are read as strings, and decimals and
+// timestamps of any precision.
 type merger struct {
 	file, wanted map[string]*twmb.SchemaNode // named types by full name
 	goTypes      map[[2]string]reflect.Type  // of wanted fields, by names of the record and the field
-	names        map[[2]string]string        // of merged records, by names of the file's and the wanted one
-	nulls        int                         // how many types nullPlaceholder has made
+	names        map[[2]string]string        // of merged records, by names of the file's record and the wanted record
+	nulls        int                         // number of types that nullPlaceholder has returned
 }
 
-// merged is a type in the writer's schema, written, and the type in the reader's schema as
-// which it is read.
+// merged is a type in the writer's schema, and the type in the reader's schema as which its
+// values are read.
 type merged struct{ written, read twmb.SchemaNode }
 
 // unchanged returns a merged for a type that is the same in both schemas.
@@ -112,8 +113,8 @@ func definition(types map[string]*twmb.SchemaNode, n *twmb.SchemaNode, namespace
 	return n
 }
 
-// merge returns how to read a type of the file as a wanted type. It fails if that is not
-// possible.
+// merge returns how a type of the file is read as a wanted type. It fails if the file's
+// type cannot be read as the wanted type.
 func (m *merger) merge(file, wanted *twmb.SchemaNode, at position) (merged, error) {
 	file, wanted = definition(m.file, file, at.namespace), definition(m.wanted, wanted, "")
 	for at.goType.Kind() == reflect.Pointer && at.goType.Elem().Kind() == reflect.Pointer {
@@ -157,8 +158,8 @@ func describe(n *twmb.SchemaNode) string {
 	return n.Type
 }
 
-// promotes reports whether Avro's rules allow reading values of the type file, a number
-// type or boolean, as values of the type wanted.
+// promotes reports whether Avro's rules allow reading values of the file's type as values of
+// the wanted type. It returns false if the file's type is neither a number type nor boolean.
 func promotes(file, wanted string) bool {
 	switch file {
 	case "boolean", "double":
@@ -173,8 +174,8 @@ func promotes(file, wanted string) bool {
 	return false
 }
 
-// decodes reports whether the decoder can decode values of the type file into the Go type
-// of wanted, if the reader's schema keeps the type file.
+// decodes reports whether the decoder can decode values of the file's type into the Go type
+// of wanted, if the reader's schema has the file's type.
 func decodes(file, wanted *twmb.SchemaNode) bool {
 	isText := slices.Contains([]string{"string", "bytes", "fixed"}, wanted.Type) && wanted.LogicalType != "decimal"
 	isTime := strings.Contains(wanted.LogicalType, "time") || wanted.LogicalType == "date"
@@ -192,9 +193,9 @@ func decodes(file, wanted *twmb.SchemaNode) bool {
 	return false
 }
 
-// mergeUnion returns how to read the file's union as the wanted type. It fails if no type
-// of the union can be read as the wanted type. If some types of the union can be read,
-// values of the other types cause an error when they are decoded.
+// mergeUnion returns how the file's union is read as the wanted type. It fails if no type
+// of the union can be read as the wanted type. If only some types can, values of the other
+// types cause an error when they are decoded.
 func (m *merger) mergeUnion(file, wanted *twmb.SchemaNode, at position) (merged, error) {
 	null := twmb.SchemaNode{Type: "null"}
 	switch kind := at.goType.Kind(); kind {
@@ -228,11 +229,11 @@ func (m *merger) mergeUnion(file, wanted *twmb.SchemaNode, at position) (merged,
 	return union, failed
 }
 
-// nullPlaceholder returns a type that takes the place of null in a union that is read into
-// a Go type of the given kind. It is used for kinds that cannot be nil, because the decoder
-// would decode null into their zero value. Like null, a value of the returned type has no
-// bytes, but decoding it into a Go type of the kind fails. number makes the type's name
-// unique.
+// nullPlaceholder returns a type that replaces null in a union that is read into a Go type
+// of the given kind. It is used for kinds that cannot be nil: the decoder would decode null
+// into their zero value, instead of failing. Like null, a value of the returned type has no
+// bytes, but decoding it into a Go type of the given kind fails. number makes the type's
+// name unique.
 func nullPlaceholder(kind reflect.Kind, number int) twmb.SchemaNode {
 	name := fmt.Sprintf("null_%d", number)
 	if kind == reflect.Struct {
@@ -241,8 +242,8 @@ func nullPlaceholder(kind reflect.Kind, number int) twmb.SchemaNode {
 	return twmb.SchemaNode{Type: "record", Name: name, Fields: []twmb.SchemaField{}}
 }
 
-// explainNull returns an error that tells the user about null if err is about a value of a
-// type that nullPlaceholder made. Otherwise it returns err.
+// explainNull replaces err by an error that mentions null, if err is about a value of a
+// type that nullPlaceholder returned. Otherwise it returns err.
 func explainNull(err error) error {
 	var wrong *twmb.SemanticError
 	if !errors.As(err, &wrong) || wrong.GoType == nil {
@@ -254,15 +255,15 @@ func explainNull(err error) error {
 	return err
 }
 
-// mergeRecords returns how to read a record of the file as a record with the fields of
-// wanted. Fields that the file does not have get their defaults.
+// mergeRecords returns how a record of the file is read as a record with the fields of
+// wanted. Fields that the file lacks are set to their defaults.
 func (m *merger) mergeRecords(file, wanted *twmb.SchemaNode, at position) (merged, error) {
 	pair := [2]string{fullName(file), wanted.Name}
 	if name := m.names[pair]; name != "" {
 		return unchanged(&twmb.SchemaNode{Type: name}), nil
 	}
-	// A record of the file may be read into several Go types, and needs another name for
-	// each.
+	// A record of the file may be read into several Go types. The schemas need a different
+	// name for each of them.
 	name := fmt.Sprintf("read_%d", len(m.names)+1)
 	m.names[pair] = name
 	record := unchanged(&twmb.SchemaNode{Type: "record", Name: name})
@@ -287,7 +288,7 @@ func (m *merger) mergeRecords(file, wanted *twmb.SchemaNode, at position) (merge
 		case !field.HasDefault:
 			return record, fmt.Errorf("the file has no field %q: make the field of the struct a pointer, or give it a default, such as `avro:\"%s,default=0\"`", inside.path, field.Name)
 		case field.Default == nil:
-			field.Type = twmb.SchemaNode{Type: "null"} // its type may refer to types that are not defined
+			field.Type = twmb.SchemaNode{Type: "null"} // the field's type may refer to types that the schema does not define
 		}
 		record.read.Fields = append(record.read.Fields, field)
 	}

@@ -54,9 +54,9 @@ var avroTypeNames = []string{
 	"null", "boolean", "int", "long", "float", "double", "bytes", "string", "record", "error", "enum", "array", "map", "union", "fixed",
 }
 
-// name returns the name in Avro of t, which is a record or a fixed type. It makes the name
-// from the name that t has in Go, or from anonymous if t has none. In the first call for t,
-// defined is false, and the caller must define the type.
+// name returns the name in Avro of t, which is a record or a fixed type. The name is
+// derived from the name that t has in Go, or from anonymous if t has none. In the first
+// call for t, defined is false, and the caller must define the type.
 func (s *typeSchema) name(t reflect.Type, anonymous string) (name string, defined bool) {
 	if name, defined = s.names[t]; defined {
 		return name, true
@@ -152,7 +152,8 @@ func (s *typeSchema) field(t reflect.Type, tag fieldTag) (twmb.SchemaField, erro
 	return field, nil
 }
 
-// defaultValue returns the default in a tag, text, as a value of the Avro type kind.
+// defaultValue returns text, the default in a tag, as a value of the Avro type that kind
+// names.
 func defaultValue(kind, text string) (any, error) {
 	var value any
 	var err error
@@ -178,7 +179,7 @@ func defaultValue(kind, text string) (any, error) {
 	return value, nil
 }
 
-// kinds maps kinds of Go types to types of Avro.
+// kinds maps kinds of Go types to Avro types.
 var kinds = map[reflect.Kind]string{
 	reflect.Bool: "boolean", reflect.String: "string", reflect.Float32: "float", reflect.Float64: "double",
 	reflect.Int8: "int", reflect.Int16: "int", reflect.Int32: "int", reflect.Uint8: "int", reflect.Uint16: "int",
@@ -186,7 +187,7 @@ var kinds = map[reflect.Kind]string{
 }
 
 // of returns the schema of t with the logical type l. If l is the zero value, times and
-// durations get a default logical type.
+// durations have a default logical type.
 func (s *typeSchema) of(t reflect.Type, l logicalType) (*twmb.SchemaNode, error) {
 	switch {
 	case t == timeType || t == durationType || t == ratType:

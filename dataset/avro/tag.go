@@ -9,8 +9,8 @@ import (
 	twmb "github.com/twmb/avro"
 )
 
-// fieldTag is the content of a field's tag. The tag has the syntax of twmb/avro, the
-// library that decodes records and also reads the tag.
+// fieldTag is the parsed tag of a field. The tag has the syntax of package twmb/avro, which
+// decodes records and reads the tag too.
 type fieldTag struct {
 	name         string
 	skipped      bool
@@ -63,7 +63,7 @@ func isStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct
 }
 
-// cutOption returns the first option of a tag and the rest of the tag. The option default
+// cutOption returns the first option of a tag and the remaining options. An option "default=…"
 // extends to the end of the tag, because its value may contain commas.
 func cutOption(options string) (option, rest string) {
 	if strings.HasPrefix(options, "default=") {
@@ -85,7 +85,7 @@ func cutOption(options string) (option, rest string) {
 	return options, ""
 }
 
-// logicalType is a logical type of Avro. The zero value means that there is none.
+// logicalType is a logical type of Avro. The zero value means no logical type.
 type logicalType struct {
 	name             string
 	precision, scale int

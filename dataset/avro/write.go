@@ -15,9 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/compression"
 )
 
-// Format is the format of Avro container files. dataset.Compress chooses the codec of
-// their blocks: "bzip2", "deflate", "snappy", "zstd", or "" for none. Elements are structs;
-// see the package's documentation for the types and tags of their fields.
+// Format is the format of Avro container files. dataset.Compress sets the codec of blocks:
+// "bzip2", "deflate", "snappy", "zstd", or "" for none. Elements are structs; see the
+// package's documentation for the types and tags of their fields.
 var Format = dataset.RegisterFormat(dataset.FormatDescription{
 	Name: "avro",
 	Suffix: func(compression string) (string, error) {
@@ -30,15 +30,15 @@ var Format = dataset.RegisterFormat(dataset.FormatDescription{
 
 const (
 	schemaOption = "avro.schema"
-	// blockSize is the size in bytes of blocks before compression. The default of Avro for
-	// Java is 64,000; larger blocks compress better and are read at the same speed.
+	// blockSize is the size in bytes of blocks before compression. Avro for Java uses
+	// 64,000 by default; larger blocks compress better and are read at the same speed.
 	blockSize = 256 << 10
 )
 
-// Schema makes Save write files with the schema json, which must be a record. Elements must
-// have all fields of the record that have no default. Use Schema to write enums, and to
-// choose names, namespaces and documentation. Without it, Save derives the schema from the
-// type of the elements.
+// Schema makes Save write files with a schema, which must be a record; json is its JSON
+// form. Elements must have all fields of the record that have no default. Use Schema to
+// write enums, and to choose names, namespaces and documentation. Without the option, Save
+// derives the schema from the type of the elements.
 func Schema(json string) dataset.SaveOption { return dataset.FormatOption(schemaOption, json) }
 
 // encoder writes the elements of one file.
@@ -57,7 +57,8 @@ func newEncoder(file io.Writer, element reflect.Type, options dataset.EncodeOpti
 	return &encoder{writer}, err
 }
 
-// writerSchema returns the schema of files whose elements have the type element.
+// writerSchema returns the schema for writing elements of the Go type element: the one in options,
+// if there is one, or else the one that describes the type.
 func writerSchema(element reflect.Type, options map[string]string) (*twmb.Schema, error) {
 	for name := range options {
 		if name != schemaOption {
@@ -82,7 +83,7 @@ func writerSchema(element reflect.Type, options map[string]string) (*twmb.Schema
 	return schema, nil
 }
 
-// writerCodec returns the codec for a compression of dataset.Compress, or nil for "".
+// writerCodec returns the codec for an argument of dataset.Compress, or nil for "".
 func writerCodec(name string) (ocf.Codec, error) {
 	switch name {
 	case "":

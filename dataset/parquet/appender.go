@@ -13,9 +13,8 @@ import (
 // appender appends the value of a field at an address to an Arrow array.
 type appender func(at unsafe.Pointer)
 
-// appenderFor returns an appender for a field that a mirror made. The appender adds values
-// of the field to b. The array that b builds must have the type that arrowType returns for
-// the field.
+// appenderFor returns an appender that adds values of the field f to b. f must be made by
+// the type mirror. The array that b builds must have the type that arrowType returns for f.
 func appenderFor(f *field, b array.Builder) appender {
 	inner := innerAppender(f, b)
 	if !f.pointer {
@@ -139,7 +138,7 @@ func appending[T any](appendValue func(T)) appender {
 	return func(at unsafe.Pointer) { appendValue(*(*T)(at)) }
 }
 
-// bytesAppender returns an appender of []byte values, of which nil is null.
+// bytesAppender returns an appender of []byte values. It appends nil as null.
 func bytesAppender(appendValue func([]byte), appendNull func()) appender {
 	return func(at unsafe.Pointer) {
 		if value := *(*[]byte)(at); value != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// recordValue is a mirror's function value for record batches. It returns the type in which
-// values of a column are kept until they are appended to a record batch, for both results.
+// recordValue is used as mirror.value for record batches. It returns, for both results, the
+// type in which values of a column are stored until they are appended to a record batch.
 func recordValue(node *schema.PrimitiveNode) (declared, shown reflect.Type) {
 	same := func(t reflect.Type) (reflect.Type, reflect.Type) { return t, t }
 	switch arrowValue(node).ID() {
@@ -47,7 +47,7 @@ func recordValue(node *schema.PrimitiveNode) (declared, shown reflect.Type) {
 	return same(reflect.TypeFor[[]byte]())
 }
 
-// arrowFields returns the Arrow fields of a group that a mirror made.
+// arrowFields returns the Arrow fields of a group that the type mirror made.
 func arrowFields(group *field) []arrow.Field {
 	var fields []arrow.Field
 	for _, child := range group.children {
@@ -58,7 +58,7 @@ func arrowFields(group *field) []arrow.Field {
 
 func isNullable(f *field) bool { return f.node.RepetitionType() == parquet.Repetitions.Optional }
 
-// arrowType returns the Arrow type of a field that a mirror made.
+// arrowType returns the Arrow type of a field that the type mirror made.
 func arrowType(f *field) arrow.DataType {
 	switch f.shape {
 	case groupShape:
@@ -75,8 +75,8 @@ func arrowType(f *field) arrow.DataType {
 	return arrowValue(f.node.(*schema.PrimitiveNode))
 }
 
-// isArrowMap reports whether a list becomes a map in Arrow. It does if the file says that
-// it is a map and its keys cannot be null, because keys of Arrow's maps cannot be null.
+// isArrowMap reports whether a list becomes a map in Arrow: it is a map in the file, and
+// its keys cannot be null. Arrow's maps have no null keys.
 func isArrowMap(list *field) bool {
 	group, ok := list.node.(*schema.GroupNode)
 	element := list.children[0]

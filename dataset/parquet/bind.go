@@ -10,27 +10,27 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// binder assigns the columns of a file to fields.
+// binder maps the columns of a file to the fields of rows.
 type binder struct {
 	schema  *schema.Schema
 	columns []column
 }
 
-// columnPath says how to get from the address of a row to a part of the row.
+// columnPath describes how to get from the address of a row to a part of the row.
 type columnPath struct {
 	steps    []step
 	offset   uintptr // added to the address after the steps
 	def, rep int16   // definition and repetition level of the part
 }
 
-// withStep returns the path with another step. The offset after that step is 0.
+// withStep returns the path with a further step, after which the offset is 0.
 func (w columnPath) withStep(s step) columnPath {
 	w.steps, w.offset = append(slices.Clip(w.steps), s), 0
 	return w
 }
 
 // bind returns the columns of a file that must be read: the columns of row's fields and the
-// columns of predicates. The columns with predicates come first.
+// columns of predicates. Columns with predicates are first.
 func bind(s *schema.Schema, row *field, predicates []predicate) ([]column, error) {
 	b := binder{schema: s}
 	if err := b.group(row, s.Root(), columnPath{}); err != nil {
@@ -53,7 +53,8 @@ func bind(s *schema.Schema, row *field, predicates []predicate) ([]column, error
 	return b.columns, nil
 }
 
-// group binds the fields of the struct f, at the end of the path w, to the columns of node.
+// group binds the fields of the struct f, to which the path w leads, to the columns of
+// node.
 func (b *binder) group(f *field, node *schema.GroupNode, w columnPath) error {
 	for _, child := range f.children {
 		i := findField(node, child.name)
@@ -72,9 +73,9 @@ func (b *binder) group(f *field, node *schema.GroupNode, w columnPath) error {
 	return nil
 }
 
-// findField returns the index of the field with the name. If there is none, it returns the
-// index of the field whose name differs only in upper and lower case, if there is exactly
-// one; otherwise -1.
+// findField returns the index of the field with the name. If there is no such field, but
+// exactly one field whose name differs only in upper and lower case, it returns the index
+// of this field. Otherwise it returns -1.
 func findField(node *schema.GroupNode, name string) int {
 	found := -1
 	for i := range node.NumFields() {
@@ -105,10 +106,10 @@ func describeFields(node *schema.GroupNode) string {
 	return fmt.Sprintf("there are %q", names)
 }
 
-// node binds f, which is at the end of the path w, to node.
+// node binds the field f, to which the path w leads, to node.
 func (b *binder) node(f *field, node schema.Node, w columnPath) error {
 	if node.RepetitionType() == parquet.Repetitions.Repeated {
-		if f.shape != listShape { // old writers write lists that cannot be null in this form
+		if f.shape != listShape { // old writers write lists that cannot be null as repeated columns
 			return fmt.Errorf("column %q is repeated: %s is not a slice", node.Path(), f)
 		}
 		return b.elements(f, node, w, w.def)
@@ -146,8 +147,8 @@ func (b *binder) node(f *field, node schema.Node, w columnPath) error {
 	return b.group(f, group, w)
 }
 
-// elements binds the elements of the list f to the node repeated. present is the lowest
-// definition level at which the list is not null.
+// elements binds the elements of the list f to repeated, the list's repeated node. present
+// is the lowest definition level at which the list is not null.
 func (b *binder) elements(f *field, repeated schema.Node, w columnPath, present int16) error {
 	w.def++
 	w.rep++
@@ -172,10 +173,10 @@ func (b *binder) elements(f *field, repeated schema.Node, w columnPath, present 
 	return b.group(element, group, w)
 }
 
-// isElementWrapper reports whether the repeated group of a list is not the element itself,
-// but contains the element as its only field, which allows the element to be null. The
-// rules are in LogicalTypes.md of parquet-format. They also cover files that old versions
-// of Avro, Thrift and Hive wrote.
+// isElementWrapper reports whether the repeated group of a list is a wrapper that contains
+// the element as its only field, so that the element can be null. Otherwise the group is
+// the element itself. The rules are in LogicalTypes.md of parquet-format, and also cover
+// files that old versions of Avro, Thrift and Hive wrote.
 func isElementWrapper(group *schema.GroupNode) bool {
 	if group.NumFields() != 1 || group.Name() == "array" {
 		return false
@@ -224,8 +225,8 @@ func (b *binder) value(f *field, node *schema.PrimitiveNode, w columnPath) error
 	return nil
 }
 
-// newColumn returns a column that stores its values in f. It returns nil if f cannot hold
-// the values. If f is nil, the column stores no values, but only tests predicates.
+// newColumn returns a column that stores its values in f. It returns nil if the type of f
+// cannot represent the values. If f is nil, the column only tests predicates.
 func newColumn(f *field, d *schema.Column, number int, w columnPath) column {
 	switch d.PhysicalType() {
 	case parquet.Types.Boolean:
@@ -268,7 +269,7 @@ func bytesColumn[P byteValues](f *field, d *schema.Column, number int, w columnP
 }
 
 // columnOf is newColumn for columns of the physical type P. newSetter returns the setter
-// for f, or nil if f cannot hold the values.
+// for f, or nil if the type of f cannot represent the values.
 func columnOf[P any](f *field, d *schema.Column, number int, w columnPath, newSetter func() *setter[P]) column {
 	c := &typedColumn[P]{descriptor: d, number: number, definitions: d.MaxDefinitionLevel(), field: f, steps: slices.Clone(w.steps), offset: w.offset}
 	if f != nil {

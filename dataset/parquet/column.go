@@ -10,12 +10,12 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// batch is a number of rows in memory, which are filled column by column.
+// batch is a batch of rows in memory. It is filled column by column.
 type batch struct {
 	rows     unsafe.Pointer // the first row
 	stride   uintptr        // bytes of a row
 	length   int            // number of rows
-	selected []bool         // by row: whether it matches the predicates so far; nil without predicates
+	selected []bool         // by row: whether it matches the predicates of the columns read so far; nil without predicates
 }
 
 // column reads one column of a file.
@@ -24,22 +24,22 @@ type column interface {
 	path() string
 	// index returns the column's position in the file.
 	index() int
-	// excluded reports whether statistics show that no row of a row group can match the
-	// column's predicates.
+	// excluded reports whether the statistics in chunk show that no row of the row group
+	// matches the column's predicates.
 	excluded(chunk *metadata.ColumnChunkMetaData) (bool, error)
 	// filters reports whether the column has predicates.
 	filters() bool
-	// open begins to read the column in a row group, from its column chunk.
+	// open starts to read the column in a row group. chunk is its column chunk.
 	open(chunk file.ColumnChunkReader) error
 	// fill reads the column in the next rows into a batch. It deselects rows that do not
 	// match its predicates.
 	fill(b *batch) error
-	// skip passes over the values of the next rows, without reading them.
+	// skip skips the values of the next rows.
 	skip(rows int)
 }
 
-// pageReader has the methods that are needed of arrow-go's readers of column chunks. P is
-// the physical type. Bytes to which values point are valid until the next call.
+// pageReader has the methods of arrow-go's readers of column chunks that typedColumn uses.
+// P is the physical type. Values that point to bytes are valid until the next call.
 type pageReader[P any] interface {
 	ReadBatchInPage(size int64, values []P, definitions, repetitions []int16) (levels int64, read int, err error)
 	Skip(values int64) (int64, error)
@@ -60,7 +60,7 @@ type typedColumn[P any] struct {
 	null  nullTest
 
 	reader  pageReader[P]
-	skipped int // number of rows to pass over before the next read
+	skipped int // number of rows to skip before the next read
 	values  []P
 	defs    []int16
 	reps    []int16
@@ -149,7 +149,7 @@ func (c *typedColumn[P]) fill(b *batch) error {
 }
 
 // setEach stores the values of rows one by one. row is the address of the first row. fill
-// calls setEach if some values may be null, or if steps lead to the field.
+// uses setEach only if values may be null, or if steps lead from a row to the field.
 func (c *typedColumn[P]) setEach(row unsafe.Pointer, stride uintptr, levels int, selected []bool) error {
 	next := 0
 	for i := range levels {
@@ -169,8 +169,8 @@ func (c *typedColumn[P]) setEach(row unsafe.Pointer, stride uintptr, levels int,
 	return nil
 }
 
-// setOne stores the value with the levels rep and def in a row. If def says that the value
-// is not null, the value is c.values[value].
+// setOne stores the value with the levels rep and def in a row. The value is null or, if
+// def is c.definitions, c.values[value].
 func (c *typedColumn[P]) setOne(row unsafe.Pointer, rep, def int16, value int) error {
 	at, err := addressOfValue(c.steps, row, rep, def)
 	if err != nil || at == nil {
@@ -179,15 +179,16 @@ func (c *typedColumn[P]) setOne(row unsafe.Pointer, rep, def int16, value int) e
 	if def == c.definitions {
 		c.set.setOne(unsafe.Add(at, c.offset), c.values[value])
 	} else if c.kept == nil {
-		return errNull // a []byte stays nil
+		return errNull // a []byte field would stay nil instead
 	}
 	return nil
 }
 
-// fillLists is fill for a column in lists, of which a row can have any number of values.
+// fillLists is fill for a column in lists. A row can have any number of values in the
+// column.
 func (c *typedColumn[P]) fillLists(b *batch) error {
 	before := -1 - c.skipped
-	row := before // negative in rows that are passed over
+	row := before // negative in skipped rows
 	c.skipped = 0
 	for {
 		if c.nextLevel == c.levels {

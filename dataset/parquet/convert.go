@@ -75,7 +75,7 @@ type integerType struct {
 	signed bool
 }
 
-// fits reports whether the Go type t holds all integers of type i.
+// fits reports whether the Go type t can represent all integers of type i.
 func (i integerType) fits(t reflect.Type) bool {
 	if !isInteger(t) || t == dateType || t == durationType {
 		return false
@@ -86,7 +86,8 @@ func (i integerType) fits(t reflect.Type) bool {
 	return t.Bits() >= i.bits
 }
 
-// mismatch returns the error for a column whose values a field cannot hold.
+// mismatch returns the error for a column whose values the type of a field cannot
+// represent.
 func mismatch(f *field, column *schema.Column) error {
 	return fmt.Errorf("column %q has the type %s: %s cannot have its values", column.Path(), typeName(column), f)
 }
@@ -160,7 +161,7 @@ func int64Setter(f *field, c *schema.Column) *setter[int64] {
 	return nil
 }
 
-// unitOf returns the duration of a unit of TIME and TIMESTAMP.
+// unitOf returns the duration of a unit of TIME or TIMESTAMP values.
 func unitOf(unit schema.TimeUnitType) time.Duration {
 	switch unit {
 	case schema.TimeUnitMillis:
@@ -183,7 +184,7 @@ func timesIn(unit schema.TimeUnitType) func(int64) time.Time {
 }
 
 // decimalSetter returns a setter for a column of decimals that are stored as integers in
-// the file. It returns nil if f cannot hold the decimals.
+// the file. It returns nil if the type of f cannot represent the decimals.
 func decimalSetter[P int32 | int64](f *field, l schema.DecimalLogicalType) *setter[P] {
 	if f.typ == numberType {
 		scale := l.Scale()
@@ -195,8 +196,8 @@ func decimalSetter[P int32 | int64](f *field, l schema.DecimalLogicalType) *sett
 	return nil
 }
 
-// holds reports whether an integer field with the tag option d holds all decimals of type
-// l. If d is nil, the field has no such option, and holds returns false.
+// holds reports whether an integer field with the tag option d can represent all decimals
+// of type l. A nil d means that the field has no such option; then holds returns false.
 func (d *decimalType) holds(l schema.DecimalLogicalType) bool {
 	return d != nil && l.Scale() == d.scale && l.Precision() <= d.precision
 }

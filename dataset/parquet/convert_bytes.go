@@ -11,16 +11,16 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// byteValues are the physical types whose values are slices of a page's memory.
+// byteValues are the physical types whose values point to the memory of a page.
 type byteValues interface {
 	parquet.ByteArray | parquet.FixedLenByteArray
 }
 
-// byteCopies holds copies of the []byte values of a batch, because the batch is used longer
-// than the memory of pages.
+// byteCopies stores copies of the []byte values of a batch, because the batch is used after
+// the memory of its pages is overwritten.
 type byteCopies struct{ memory []byte }
 
-// of returns a copy of value; it is not nil, even if value is empty.
+// of returns a copy of value. The copy is not nil, even if value is empty.
 func (c *byteCopies) of(value []byte) []byte {
 	if len(value) > cap(c.memory)-len(c.memory) {
 		c.memory = make([]byte, 0, max(2*cap(c.memory), len(value), 4<<10))
@@ -33,8 +33,8 @@ func (c *byteCopies) of(value []byte) []byte {
 // reset lets later copies overwrite the earlier ones.
 func (c *byteCopies) reset() { c.memory = c.memory[:0] }
 
-// bytesSetter returns the setter of a column of bytes, or nil if f cannot hold the column's
-// values. If f is a []byte, the setter stores copies of the values, which kept holds.
+// bytesSetter returns the setter of a column of bytes, or nil if the type of f cannot
+// represent the column's values. If f is a []byte, the setter stores copies from kept.
 func bytesSetter[P byteValues](f *field, c *schema.Column, kept *byteCopies) *setter[P] {
 	length := c.TypeLength() // 0 if values can differ in length
 	switch l := c.LogicalType().(type) {
@@ -83,7 +83,7 @@ func float16Value(b []byte) float32 {
 }
 
 // byteDecimalSetter returns a setter for a column of decimals that are stored as big-endian
-// bytes in the file. It returns nil if f cannot hold the decimals.
+// bytes in the file. It returns nil if the type of f cannot represent the decimals.
 func byteDecimalSetter[P byteValues](f *field, l schema.DecimalLogicalType) *setter[P] {
 	if l.Precision() > maxPrecision {
 		return nil
@@ -108,7 +108,7 @@ func byteDecimalSetter[P byteValues](f *field, l schema.DecimalLogicalType) *set
 }
 
 // decimalOfBytes returns the decimal whose unscaled value is the big-endian integer b. If b
-// has more than 128 bits, it drops the highest; valid files have no such values.
+// has more than 128 bits, which valid files do not contain, it ignores the highest bits.
 func decimalOfBytes(b []byte, scale int32) Decimal {
 	d := Decimal{Scale: scale}
 	if len(b) > 0 && b[0]&0x80 != 0 {

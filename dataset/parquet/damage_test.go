@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stride is the distance between the bytes of a file that TestDamagedFilesAreErrors
-// damages, one in each run.
+// TestDamagedFilesAreErrors damages single bytes of a file, one at a time. stride is the
+// distance between them.
 const stride = 401
 
 func TestDamagedFilesAreErrors(t *testing.T) {

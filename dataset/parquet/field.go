@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// shape says which columns a Go type has.
+// shape describes which columns a Go type has.
 type shape int
 
 const (
@@ -22,19 +22,19 @@ const (
 	mapShape                // a map: the columns of its keys and of its values
 )
 
-// field describes a part of the Go type of rows that has one or more columns: a struct
+// field describes a part of the Go type of rows, which one or more columns store: a struct
 // field, an element of a list, or a key or value of a map.
 type field struct {
 	tag
 	path    string       // such as Row.Address.City, for messages
 	typ     reflect.Type // its type or, if pointer is set, the type to which it points
-	offset  uintptr      // in the struct around it
+	offset  uintptr      // offset in the outer struct
 	pointer bool         // the field is a pointer, which is nil for null
 	shape   shape
 	// children are the fields of a group, the element of a list, or the key and the value
 	// of a map.
 	children []*field
-	node     schema.Node // the node of its columns, if a mirror made the field
+	node     schema.Node // schema node of its columns, if the type mirror made the field
 }
 
 // tag is the parsed tag of a struct's field.
@@ -44,7 +44,8 @@ type tag struct {
 	decimal  *decimalType
 }
 
-// decimalType says how many digits a decimal has: precision in all, scale after the point.
+// decimalType is the number of digits of a decimal: precision in all, scale after the
+// point.
 type decimalType struct{ precision, scale int32 }
 
 func (d decimalType) String() string { return fmt.Sprintf("decimal(%d,%d)", d.precision, d.scale) }
@@ -67,7 +68,8 @@ func describeRow(t reflect.Type) (*field, error) {
 }
 
 // describe sets the fields of f that depend on its type t, and adds its children. above are
-// the struct types that contain f.
+// the struct types that contain f. If t is one of them, describe fails, because a type that
+// contains itself would have infinitely many columns.
 func (f *field) describe(t reflect.Type, above []reflect.Type) error {
 	if t.Kind() == reflect.Pointer {
 		f.pointer, t = true, t.Elem()
@@ -111,7 +113,7 @@ func (f *field) describe(t reflect.Type, above []reflect.Type) error {
 	return fmt.Errorf("field %s: values of type %v cannot be a column", f.path, t)
 }
 
-// isValue reports whether a type needs only one column, unlike a struct, list or map.
+// isValue reports whether a type has only one column, unlike a struct, list or map.
 func isValue(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64:
@@ -134,8 +136,9 @@ func (f *field) child(name string, t reflect.Type, above []reflect.Type) error {
 	return c.describe(t, above)
 }
 
-// fields adds the exported fields of the struct type t to f.children. t is f's type, or a
-// struct embedded in it at offset. above are the struct types that contain these fields.
+// fields adds the exported fields of the struct type t to f.children. t is f's type, or the
+// type of a struct embedded in f at offset. above are the struct types that contain these
+// fields.
 func (f *field) fields(t reflect.Type, offset uintptr, above []reflect.Type) error {
 	for i := range t.NumField() {
 		s := t.Field(i)
@@ -216,7 +219,7 @@ func (f *field) checkDecimal() error {
 	if !isInteger(f.typ) || f.typ == dateType || f.typ == durationType {
 		return fmt.Errorf("field %s: the option %v is for integers and Decimal, not for %v", f.path, f.decimal, f.typ)
 	}
-	// By bits of the type, the largest precision p for which 10^p < 2^(bits-1).
+	// By number of bits: the largest precision p for which 10^p < 2^(bits-1).
 	most := map[int]int32{8: 2, 16: 4, 32: 9, 64: 18}[f.typ.Bits()]
 	if f.decimal.precision > most {
 		return fmt.Errorf("field %s: %v has more digits than %v holds, which is %d", f.path, f.decimal, f.typ, most)

@@ -27,8 +27,8 @@ type splitReader struct {
 	fits       int64 // number of rows of the current row group that fit into memory/8
 }
 
-// input is a file that remembers the error if it could not be read, so that this can be
-// told from damaged content.
+// input is a file that records the error of a failed read. Without such an error, an error
+// of the Parquet reader means that the file is damaged.
 type input struct {
 	storage.File
 	err error
@@ -76,8 +76,8 @@ func (r *splitReader) readFooter() (err error) {
 
 func (r *splitReader) close() { _ = r.input.Close() } // it was only read
 
-// wrapError adds the file's path to an error. If the file could be read, it is damaged, and
-// the error is one with which the task is not retried.
+// wrapError adds the file's path to an error. If reading from storage did not fail, the
+// file is damaged, and wrapError returns an error with which the task is not retried.
 func (r *splitReader) wrapError(err error) error {
 	if r.input.err != nil || r.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", r.split.Path, err)
@@ -94,9 +94,9 @@ func (r *splitReader) malformed(err error) error {
 // damagedMessage is the beginning of errors for panics of the Parquet reader.
 const damagedMessage = "the file is damaged"
 
-// recoverPanic calls f, and turns a panic into an error whose message begins with the
-// argument what. It is needed because the Parquet reader panics on some damaged files, and
-// the writer if it cannot write to its file.
+// recoverPanic calls f, and turns a panic into an error whose message begins with what. It
+// is needed because the Parquet reader panics on some damaged files, and the Parquet writer
+// if it cannot write to its file.
 func recoverPanic(what string, f func() error) (err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -110,8 +110,8 @@ func recoverPanic(what string, f func() error) (err error) {
 	return f()
 }
 
-// groups returns the numbers of the split's row groups, which are those whose middle is in
-// the split. Hadoop has the same rule.
+// groups returns the numbers of the split's row groups: those whose middle is in the split,
+// as in Hadoop.
 func (r *splitReader) groups() (numbers []int, err error) {
 	err = recoverPanic(damagedMessage, func() error {
 		for number := range r.file.NumRowGroups() {
@@ -134,7 +134,7 @@ func middleOf(group *metadata.RowGroupMetaData) int64 {
 	for i := range group.NumColumns() {
 		chunk, err := group.ColumnChunk(i)
 		if err != nil {
-			continue // reading the column reports it
+			continue // reading the column later returns the error
 		}
 		first := chunk.DataPageOffset()
 		if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
@@ -161,8 +161,8 @@ type rowGroup struct {
 const (
 	smallestBuffer = 64 << 10
 	largestBuffer  = 1 << 20
-	// smallestBatch is the smallest number of rows that are read at a time, even if they
-	// need too much memory.
+	// smallestBatch is the smallest number of rows that are read at a time, even if these
+	// rows exceed the memory limit.
 	smallestBatch = 8
 )
 

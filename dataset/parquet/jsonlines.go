@@ -26,10 +26,10 @@ const jsonMemory = 256 << 20
 // JSONLines writes the first limit rows of a Parquet file to w, each row as a JSON object
 // on one line. If limit is negative, it writes all rows. A file of 0 bytes has no rows.
 //
-// Decimals, dates, times, and floats that JSON does not have, such as NaN, are written as
-// strings, and bytes as strings in base64. A map is written as an object if its keys are
-// strings, integers, dates or decimals, otherwise as an array of objects with a key and a
-// value.
+// Decimals, dates and times are written as strings, as are floats that JSON does not have,
+// such as NaN. Bytes are written as strings in base64. A map is written as an object if its
+// keys are strings, integers, dates or decimals, otherwise as an array of objects with a
+// key and a value.
 func JSONLines(ctx context.Context, opened storage.File, limit int, w io.Writer) error {
 	info := opened.Stat()
 	if limit == 0 || info.Size == 0 {
@@ -90,8 +90,8 @@ func isJSONKey(key *field) bool {
 	return !key.pointer && key.shape == valueShape && (key.typ.Kind() == reflect.String || key.typ == numberType || isInteger(key.typ) && key.typ != durationType)
 }
 
-// valueFor is a mirror's function value for JSON. It returns a type that holds a column's
-// values, and a type with the same memory layout whose JSON form is the wanted one.
+// valueFor is used as mirror.value for JSON. declared is a type for a column's values.
+// shown is a type with the same memory layout that has the right form in JSON.
 func valueFor(node *schema.PrimitiveNode) (declared, shown reflect.Type) {
 	same := func(t reflect.Type) (reflect.Type, reflect.Type) { return t, t }
 	switch l := node.LogicalType().(type) {

@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// Columns cannot fill a map, because the column of keys and the column of values are read
-// one after the other. So the place of a map in a row first has a pointer to a slice of
-// entries, which both columns fill. When a batch is complete, a finisher replaces this
-// pointer by the map.
+// Columns cannot add entries to a map, because the column of keys is read before the column
+// of values. So the memory of a map field first contains a pointer to a slice of entries,
+// which both columns fill. When a batch is complete, a finisher replaces this pointer by
+// the map.
 
 // entriesOf returns the type of the slice of a map's entries.
 func entriesOf(t reflect.Type) reflect.Type {
@@ -18,8 +18,8 @@ func entriesOf(t reflect.Type) reflect.Type {
 	}))
 }
 
-// finisher returns a function that makes the maps in a value of f's type at the address at.
-// It returns nil if the type contains no maps.
+// finisher returns a function that replaces the pointers of all maps in a value of f's
+// type, which is at the address at. It returns nil if the type contains no maps.
 func finisher(f *field) func(at unsafe.Pointer) {
 	finish := innerFinisher(f)
 	if finish == nil || !f.pointer {
@@ -32,8 +32,8 @@ func finisher(f *field) func(at unsafe.Pointer) {
 	}
 }
 
-// innerFinisher is like finisher, but if f is a pointer, its function is for the value to
-// which f points.
+// innerFinisher is like finisher but, if f is a pointer, the returned function is for the
+// value to which f points.
 func innerFinisher(f *field) func(at unsafe.Pointer) {
 	switch f.shape {
 	case groupShape:

@@ -11,22 +11,22 @@ import (
 )
 
 // mirror makes Go types for the columns of a file. Each method returns a type together with
-// a field that describes it. The type in the description, field.typ, may be another type
-// with the same memory layout; for example, the returned type may have its own form in
-// JSON.
+// a field that describes it. The type in the description, field.typ, may differ from the
+// returned type but has the same memory layout. For example, the returned type may have
+// another form in JSON.
 type mirror struct {
 	// value returns two types for a column's values, with the same memory layout: declared
 	// for the description, and shown for the Go type that the mirror makes.
 	value func(node *schema.PrimitiveNode) (declared, shown reflect.Type)
-	// maps says that maps become Go maps if their keys can be keys of JSON objects. All
+	// If maps is true, a map whose keys can be keys of a JSON object becomes a Go map. All
 	// other maps become slices of entries.
 	maps bool
 }
 
-// group returns the description of a struct type and the type. The struct has a field for
-// each of the named columns of a group, in this order, or for all columns if no column is
-// named. The name of a column in a group within the group has several parts, as in
-// "address.city".
+// group returns the description of a struct type, and the type. The struct has a field for
+// each of the named columns of a group, in the order of columns, or for all columns if
+// columns is empty. A name such as "address.city" selects a column in a group within the
+// group.
 func (m mirror) group(group *schema.GroupNode, columns []string) (*field, reflect.Type, error) {
 	chosen, err := choose(group, columns)
 	if err != nil {
@@ -56,7 +56,7 @@ func (m mirror) group(group *schema.GroupNode, columns []string) (*field, reflec
 type choice struct {
 	node   schema.Node
 	all    bool
-	within []string // names of the columns in it that are read, if not all
+	within []string // names of the columns of node that are read, if all is false
 }
 
 // choose returns the fields of a group that contain the named columns, or all fields if
@@ -69,7 +69,7 @@ func choose(group *schema.GroupNode, columns []string) ([]choice, error) {
 		}
 		return chosen, nil
 	}
-	byIndex := map[int]int{} // positions in chosen
+	byIndex := map[int]int{} // positions in chosen, by the index of the field in group
 	for _, column := range columns {
 		i, within := findField(group, column), ""
 		if i < 0 {
@@ -99,9 +99,9 @@ func choose(group *schema.GroupNode, columns []string) ([]choice, error) {
 	return chosen, nil
 }
 
-// field returns the description of a field that holds the values of a node, and its type.
-// columns are the names of the columns in the node that are read; if there are none, all
-// are read.
+// field returns the description of a field that can represent the values of a node, and its
+// type. columns are the names of the columns in the node that are read; if there are none,
+// all columns are read.
 func (m mirror) field(node schema.Node, columns []string) (*field, reflect.Type, error) {
 	if node.RepetitionType() == parquet.Repetitions.Repeated {
 		return m.list(node, node, columns)
@@ -157,8 +157,9 @@ func isMap(group *schema.GroupNode) bool {
 	return ok || group.ConvertedType() == schema.ConvertedTypes.MapKeyValue
 }
 
-// list returns the description of a slice that holds the values of the node repeated, and
-// the slice's type. The node list is that of the whole list.
+// list returns the description and the type of a slice for the values of the node that repeated
+// names. The parameter list is the node of the whole list, or the same node as repeated if the file
+// has no separate node for the list.
 func (m mirror) list(list, repeated schema.Node, columns []string) (*field, reflect.Type, error) {
 	if len(columns) > 0 {
 		return nil, nil, fmt.Errorf("the column %q is in the list or map %q: select that as a whole", list.Path()+"."+columns[0], list.Path())

@@ -21,13 +21,13 @@ func Source(source ...dataset.ReadOption) ReadOption {
 	return func(o *options) { o.source = append(o.source, source...) }
 }
 
-// Read returns the rows of Parquet files as structs of type T; the package comment says
-// which column belongs to a field, and which types fields can have. A []byte in an element
-// is valid only until the function that receives the element returns.
+// Read returns the rows of Parquet files as structs of type T. The package comment
+// describes which column belongs to a field, and which types fields can have. A []byte in
+// an element is valid only until the function that receives the element returns.
 //
 // A row group is read by the task whose split contains its middle. The job fails if a file
-// is damaged, or the types of columns and fields do not match. dataset.Text says which
-// files path selects.
+// is damaged, or if the types of columns and fields do not match. dataset.Text describes
+// how path selects files.
 func Read[T any](p *dataset.Plan, path string, opts ...ReadOption) *dataset.Of[T] {
 	var o options
 	for _, option := range opts {

@@ -82,7 +82,7 @@ func TestReadsEveryTypeOfPyarrowAndDuckDB(t *testing.T) {
 		require.Len(t, rows, 10)
 		for i, row := range rows {
 			want := rowOfAllTypes(i)
-			want.Bytes, row.Bytes = nil, nil // see TestReadKeepsBytesOfABatch
+			want.Bytes, row.Bytes = nil, nil // later batches overwrite []byte values
 			if strings.HasPrefix(name, "duckdb") {
 				want.Fixed = [4]byte{}
 			}

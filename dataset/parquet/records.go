@@ -18,8 +18,8 @@ import (
 const defaultRecordRows = 4096
 
 // Columns makes [ReadRecords] read only the named columns, in this order. A name may be
-// that of a column in a group, as in "address.city", but not in a list or map, which are
-// read as a whole.
+// that of a column in a group, as in "address.city". Columns in lists and maps cannot be
+// named: lists and maps are read as a whole.
 func Columns(names ...string) ReadOption {
 	return func(o *options) { o.columns = append(o.columns, names...) }
 }
@@ -39,14 +39,14 @@ func (o *options) checkRecords() error {
 	return nil
 }
 
-// ReadRecords returns the rows of Parquet files as Arrow record batches, each with the schema of
-// its file. [Columns] selects columns, and [Where] rows, as in [Read]. The package comment
-// says which Arrow type a column has. Go's garbage collector frees the memory of batches. A
-// batch is valid only until the function that receives it returns, unless that function calls
-// the batch's Retain.
+// ReadRecords returns the rows of Parquet files as Arrow record batches, each with the
+// schema of its file. [Columns] selects columns, and [Where] selects rows, as in [Read].
+// The package comment describes which Arrow type a column has. Go's garbage collector frees
+// the memory of batches. A batch is valid only until the function that receives it returns,
+// unless that function calls the batch's Retain.
 //
-// A row group is read by the task whose split contains its middle. The job fails if a file is
-// damaged, or lacks a column. dataset.Text says which files path selects.
+// A row group is read by the task whose split contains its middle. The job fails if a file
+// is damaged, or lacks a column. dataset.Text describes how path selects files.
 func ReadRecords(p *dataset.Plan, path string, opts ...ReadOption) *dataset.Of[arrow.RecordBatch] {
 	var o options
 	for _, option := range opts {
@@ -61,9 +61,9 @@ func ReadRecords(p *dataset.Plan, path string, opts ...ReadOption) *dataset.Of[a
 
 // records calls emit with batches of the split's rows, until emit returns false.
 //
-// The rows are first read into structs, as by Read. So errors for damaged files name the
-// row group and the column. Arrow's package pqarrow is not used, because it reads structs
-// in goroutines that it starts, where a panic would end the process.
+// The rows are first read into structs, as in Read, so that errors for damaged files name
+// the row group and the column. Arrow's package pqarrow is not used, because it reads
+// structs in its own goroutines, where a panic cannot be recovered and ends the process.
 func (r *splitReader) records(o *options, emit func(arrow.RecordBatch) bool) error {
 	if err := r.open(); err != nil {
 		return err

@@ -30,9 +30,9 @@ func readRows[T any](r *splitReader, row *field, emit func(T) bool) error {
 }
 
 // batches reads the rows of an open split in batches. For each batch, it calls newRows,
-// which returns zeroed memory for n rows of size bytes each, and fills the memory. Then it
-// calls emit with the index of each row that matches the predicates, until emit returns
-// false.
+// which must return zeroed memory for n rows of size bytes each, and stores the rows there.
+// Then it calls emit with the index of each row that matches the predicates, until emit
+// returns false.
 func (r *splitReader) batches(row *field, size uintptr, newRows func(n int) unsafe.Pointer, emit func(i int) bool) error {
 	columns, err := bind(r.file.MetaData().Schema, row, r.predicates)
 	if err != nil {
@@ -83,8 +83,8 @@ func (r *splitReader) batches(row *field, size uintptr, newRows func(n int) unsa
 	return nil
 }
 
-// fill reads the next rows of the group into a batch. If the columns with predicates leave no
-// row selected, it skips the other columns.
+// fill reads the next rows of the group into a batch. If the columns with predicates
+// deselect all rows, it skips the other columns.
 func (g *rowGroup) fill(b *batch) error {
 	skip := false
 	for i, c := range g.columns {

@@ -52,7 +52,7 @@ func (e *encoder) group(f *field, l levels) (schema.FieldList, shredder, error) 
 }
 
 // node returns the schema node of a field, and the shredder for its values. l has the
-// levels of the struct, list or map that contains the field.
+// levels of the struct, list or map around the field.
 func (e *encoder) node(f *field, name string, l levels) (schema.Node, shredder, error) {
 	repetition := parquet.Repetitions.Required
 	if f.pointer || f.shape == listShape || f.shape == mapShape || f.typ.Kind() == reflect.Slice {

@@ -12,13 +12,13 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// columnBuffer holds values of a column that are not encoded yet.
+// columnBuffer buffers the values of a column until they are encoded.
 type columnBuffer interface {
 	size() int // in bytes
 	flush(w file.ColumnChunkWriter) error
 }
 
-// batchWriter has the method that is needed of arrow-go's writers of column chunks. P is
+// batchWriter has the method of arrow-go's writers of column chunks that buffer uses. P is
 // the physical type.
 type batchWriter[P any] interface {
 	WriteBatch(values []P, definitions, repetitions []int16) (int64, error)
@@ -30,7 +30,7 @@ type buffer[P any] struct {
 	values []P
 	defs   []int16
 	reps   []int16
-	bytes  int        // number of bytes to which values point
+	bytes  int        // total size of the memory to which values point
 	kept   byteCopies // copies of values whose memory the caller may change
 }
 
@@ -166,9 +166,9 @@ func readInteger(t reflect.Type) func(at unsafe.Pointer) int64 {
 	return func(at unsafe.Pointer) int64 { return *(*int64)(at) }
 }
 
-// number is like value, for decimals. It writes them as INT32 or INT64 if that holds the
-// precision, otherwise as a byte array of the smallest fixed length that does. Spark does
-// the same.
+// number is like value, for decimals. It writes a decimal as INT32 or INT64 if its
+// precision allows this, otherwise as a byte array of the smallest sufficient fixed length.
+// Spark does the same.
 func (e *encoder) number(f *field, logical func(schema.LogicalType, parquet.Type, int, shredder) (schema.Node, shredder, error), l levels) (schema.Node, shredder, error) {
 	if f.decimal == nil {
 		return nil, nil, fmt.Errorf("%s needs a tag that says how many digits it has, such as `parquet:\"name,decimal(15,2)\"`", f)

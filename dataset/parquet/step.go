@@ -6,17 +6,17 @@ import (
 	"unsafe"
 )
 
-// stepKind says what a step does at the address to which the steps before it lead.
+// stepKind is what a step does at the address that the previous steps returned.
 type stepKind int
 
 const (
 	requiredStep stepKind = iota // fails if the value is null, because the field cannot be nil
 	pointerStep                  // follows a pointer, which stays nil if the value is null
-	listStep                     // goes to an element of a slice
+	listStep                     // selects an element of a slice
 )
 
-// step is one step of the path from the address of a row to a value of a column. It keeps
-// sizes and types, so that they need not be looked up by reflection for each value.
+// step is one step of the path from the address of a row to a value of a column. It caches
+// sizes and types, which reflection would be too slow to determine for each value.
 type step struct {
 	kind   stepKind
 	offset uintptr // added to the address before the step
@@ -26,13 +26,13 @@ type step struct {
 	typ             reflect.Type   // type to which the pointer points, or the slice's type
 	size            uintptr        // bytes of typ, or of the slice's element
 	index           int            // of the current element of the slice
-	chunk           unsafe.Pointer // memory of chunkValues values; the first used are taken
-	used            int
+	chunk           unsafe.Pointer // memory for chunkValues values
+	used            int            // number of values in chunk that are in use
 	empty           unsafe.Pointer // the data of an empty slice
 }
 
 // chunkValues is how many values behind pointers share one allocation. The allocation is
-// freed when no pointer refers to any of them.
+// freed when no pointer refers to any of these values.
 const chunkValues = 16
 
 func newPointerStep(offset uintptr, def int16, t reflect.Type) step {
@@ -56,10 +56,10 @@ type sliceHeader struct {
 }
 
 // addressOfValue follows steps from the row at the address at to a value whose levels are
-// rep and def. On the way it allocates pointers' targets and list elements that do not
-// exist yet. It returns the value's address, or nil if there is no value because a pointer
-// is null, or a list is null or empty. It fails with errNull if a struct is null, but its
-// field is not a pointer.
+// rep and def, and returns the value's address. It allocates missing targets of pointers
+// and list elements. It returns nil if there is no value: a pointer on the path is null, or
+// a list is null or empty. It fails with errNull if a struct is null but its field is not a
+// pointer.
 func addressOfValue(steps []step, at unsafe.Pointer, rep, def int16) (unsafe.Pointer, error) {
 	for i := range steps {
 		s := &steps[i]

@@ -4,8 +4,8 @@ import (
 	"unsafe"
 )
 
-// stringCache converts the values of a column to strings. If a value comes from a
-// dictionary and repeats, its copies share one string.
+// stringCache converts the values of a column to strings. Repeated values from a dictionary
+// share one string.
 type stringCache struct {
 	cached [1 << knownBits]string // by a hash of the address of the original value
 	misses int                    // failed lookups in cached, minus successful ones; at least 0
@@ -17,8 +17,8 @@ const (
 	// textChunk is the size in bytes of an allocation that short strings share. The
 	// allocation is freed when none of these strings is in use.
 	textChunk = 2 << 10
-	// If misses exceeds tooManyMisses, the column seems to have no dictionary, and lookups
-	// in cached are not worthwhile.
+	// If misses exceeds tooManyMisses, the column seems to have no dictionary, and the
+	// cache is no longer used.
 	tooManyMisses = 1 << (knownBits + 2)
 )
 
@@ -31,7 +31,7 @@ func (t *stringCache) of(value []byte) string {
 		return t.newString(value)
 	}
 	// Equal values of a dictionary have the same address. A value of a later page may have
-	// the address of an older one, so the content is compared, too.
+	// the address of a value of an earlier page, so the contents are compared too.
 	address := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(value))))
 	known := &t.cached[address*0x9e3779b97f4a7c15>>(64-knownBits)]
 	if *known == string(value) {
@@ -39,8 +39,8 @@ func (t *stringCache) of(value []byte) string {
 		return *known
 	}
 	t.misses++
-	// A string in cached may be used longer than its row. It is not a part of chunk,
-	// because it would then keep the whole allocation in memory.
+	// A string in cached may be in use long after its row. It is not a part of chunk,
+	// because it would then prevent the whole allocation from being freed.
 	*known = string(value)
 	return *known
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 )
 
-// Operator is how [Where] compares the values of a column with another value.
+// Operator is a comparison of the values of a column with another value; see [Where].
 type Operator int
 
 // Operators of [Where].
@@ -19,7 +19,7 @@ const (
 	GreaterOrEqual
 )
 
-// String returns the operator as Go writes it.
+// String returns the operator in Go's notation.
 func (o Operator) String() string {
 	if o < Equal || o > GreaterOrEqual {
 		return fmt.Sprintf("Operator(%d)", int(o))
@@ -27,8 +27,8 @@ func (o Operator) String() string {
 	return [...]string{"==", "!=", "<", "<=", ">", ">="}[o]
 }
 
-// holds reports whether the operator is true for two values. c is the result of comparing
-// them: negative if the first is less, 0 if they are equal.
+// holds reports whether the operator is true for two values. c is negative if the first
+// value is less, 0 if they are equal, and positive otherwise.
 func (o Operator) holds(c int) bool {
 	switch o {
 	case Equal:
@@ -66,23 +66,23 @@ type predicate struct {
 	value  any
 }
 
-// Where makes [Read] and [ReadRecords] return only the rows in which the comparison "column
-// op value" holds. If the statistics of a row group show that it has no such rows, the row
-// group is not read. If there are several options Where, all comparisons must hold.
+// Where makes [Read] and [ReadRecords] return only the rows for which the comparison
+// "column op value" is true. A row group is not read if its statistics show that it has no
+// such rows. If there are several options Where, all comparisons must be true.
 //
-// The column may be in groups, as in "address.city", but not in a list or map. There need
-// not be a field for the column. value must be of a type that a field for the column can
+// The column may be in groups, as in "address.city", but not in a list or map. The elements
+// need not have a field for it. value must be of a type that a field for the column can
 // have. In addition, values of any integer type, and float64, can be compared with numbers
 // of all sizes, and integers and Decimal with decimals of any scale. Strings and bytes are
-// compared byte by byte. For NaN, only NotEqual holds.
+// compared byte by byte. For NaN, only NotEqual is true.
 //
-// No comparison holds for a null in the column, unless value is nil: then Equal holds for
-// nulls, and NotEqual for all other values.
+// For nulls in the column, all comparisons are false, except Equal with the value nil.
+// NotEqual with the value nil is true for all values but nulls.
 func Where(column string, op Operator, value any) ReadOption {
 	return func(o *options) { o.predicates = append(o.predicates, predicate{column, op, value}) }
 }
 
-// nullTest says what a column's predicates with the value nil require.
+// nullTest is what a column's predicates with the value nil require.
 type nullTest int
 
 const (
@@ -124,7 +124,7 @@ func orderedTest[P int32 | int64 | float32 | float64](op Operator, bound P) test
 				selected[i] = selected[i] && v != bound
 			}
 		}
-		t.mayMatch = func(low, high P) bool { return true } // statistics leave NaN out, which matches
+		t.mayMatch = func(low, high P) bool { return true } // NaN matches, but statistics do not include it
 	case Less:
 		t.match = func(values []P, selected []bool) {
 			for i, v := range values {
@@ -168,8 +168,8 @@ func comparedTest[P any](op Operator, compare func(P) int) test[P] {
 	}
 }
 
-// filter deselects rows that do not match. levels is the number of rows that were read
-// last, and values has the values of these rows that are not null.
+// filter deselects rows that do not match. levels is the number of rows of the last read,
+// and values has the values of these rows, except nulls.
 func (c *typedColumn[P]) filter(levels int, values []P, selected []bool) {
 	if len(values) == levels {
 		if c.null == onlyNull {
@@ -201,7 +201,7 @@ func (c *typedColumn[P]) filter(levels int, values []P, selected []bool) {
 	}
 }
 
-// minMaxStatistics has the methods that are needed of arrow-go's statistics. P is an
+// minMaxStatistics has the methods of arrow-go's statistics that typedColumn uses. P is an
 // ordered physical type.
 type minMaxStatistics[P any] interface {
 	Min() P

@@ -57,7 +57,7 @@ func TestWhereKeepsTheRowsThatMatch(t *testing.T) {
 				want[i].Bytes, rows[i].Bytes = nil, nil
 			}
 			require.Equal(t, want, rows)
-			// No field has the column.
+			// No field of the struct belongs to the column.
 			texts, err := readFile[strs](t, "testdata/pyarrow-snappy.parquet", 0, test.where)
 			require.NoError(t, err)
 			require.Len(t, texts, len(want))

@@ -244,8 +244,8 @@ func decimalCompare(value any) (func(Decimal) int, bool) {
 	return func(d Decimal) int { return d.Compare(bound) }, ok
 }
 
-// exactly returns an integer or Decimal times 10^scale. It returns false if value has more
-// than scale digits after the point, or if the result does not fit into an int64.
+// exactly returns value, an integer or Decimal, times 10^scale. It returns false if value
+// has more than scale digits after the point, or if the result does not fit into an int64.
 func exactly(value any, scale int32) (int64, bool) {
 	d, ok := value.(Decimal)
 	if !ok {

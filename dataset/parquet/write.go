@@ -17,10 +17,9 @@ import (
 
 // Format makes Save write Parquet files. The elements must be structs, as for [Read]. The
 // option dataset.Compress has the values "snappy", which is the default, "zstd", "gzip",
-// and "none". All of them compress the data inside a file, so several tasks can read one
-// file.
+// and "none". Each compresses the data inside a file, so several tasks can read one file.
 //
-// Integers of less than 32 bits, and unsigned ones, are written as INT(bits, signed),
+// Integers of less than 32 bits, and unsigned integers, are written as INT(bits, signed),
 // time.Time as TIMESTAMP and time.Duration as TIME, both in whole microseconds. A Decimal
 // needs a tag such as `parquet:"price,decimal(15,2)"`; a value with more digits fails the
 // job. Nil pointers, slices, []byte and maps are written as null.
@@ -37,7 +36,7 @@ const (
 )
 
 // RowGroupSize sets the approximate size of row groups in bytes, compressed. A task that
-// writes a file keeps one row group in memory. A task that reads a file reads whole row
+// writes a file buffers one row group in memory. A task that reads a file reads whole row
 // groups. The default is 32 MiB.
 func RowGroupSize(bytes int64) dataset.SaveOption {
 	return dataset.FormatOption(rowGroupSizeOption, strconv.FormatInt(bytes, 10))
@@ -99,8 +98,8 @@ func newEncoder(w io.Writer, element reflect.Type, o dataset.EncodeOptions) (dat
 	if err != nil {
 		return nil, err
 	}
-	// TotalCompressedBytes, which tells when a row group is large enough, does not count
-	// incomplete pages. So pages must be small.
+	// A row group is closed when TotalCompressedBytes is large enough. This number does not
+	// include incomplete pages, so pages must be small.
 	pages := min(max(e.rowGroupSize/8/int64(len(e.columns)), smallestPage), parquet.DefaultDataPageSize)
 	properties := parquet.NewWriterProperties(parquet.WithCompression(known.codec), parquet.WithRootName("row"),
 		parquet.WithDataPageSize(pages), parquet.WithDictionaryPageSizeLimit(pages))
@@ -182,7 +181,6 @@ func (e *encoder) Close() error {
 }
 
 // shredder adds the value at the address at to the buffers of its columns. rep is the
-// repetition level of the first entry that it adds. If a struct, list or map that would
-// contain the value is null or empty, at is nil, and def is the definition level that says
-// so.
+// repetition level of the first entry that it adds. If a struct, list or map around the
+// value is null or empty, at is nil, and def is the definition level that expresses this.
 type shredder func(at unsafe.Pointer, rep, def int16) error

@@ -138,7 +138,7 @@ func encodeOne[T any](row T) func(io.Writer) error {
 	}
 }
 
-// failingWriter is a file to which only left more bytes can be written.
+// failingWriter is a file to which at most left more bytes can be written.
 type failingWriter struct{ left int }
 
 var errFull = errors.New("no space left")

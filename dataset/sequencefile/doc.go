@@ -15,5 +15,6 @@
 //	BooleanWritable  bool                        bool
 //	NullWritable     struct{}                    struct{}
 //
-// Only Java code can read values of other classes, so Read fails for files with these.
+// Only Java code can read values of other classes; for files with other classes, Read
+// fails.
 package sequencefile

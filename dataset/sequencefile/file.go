@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/syncmark"
 )
 
-// file reads the records of a SequenceFile that belong to a range of its bytes. The format,
-// version 6 of class org.apache.hadoop.io.SequenceFile, has these parts:
+// file reads the records of a SequenceFile that belong to a byte range of the file. Version
+// 6 of the format of class org.apache.hadoop.io.SequenceFile has these parts:
 //
 //	header   "SEQ" 6, classes of keys and values, whether values and blocks are compressed,
 //	         the codec's class if so, metadata, marker
@@ -23,9 +23,9 @@ import (
 //	block    number of records; lengths of keys, keys, lengths of values, values, each
 //	         compressed, with its length before it
 //
-// Numbers are 4 bytes, or of variable length in blocks. A sync belongs to the range in
-// which it begins, and so do the records up to the next sync. The records before the first
-// sync belong to the range at offset 0.
+// Numbers have 4 bytes, or a variable length within blocks. A sync belongs to the range in
+// which it begins; the records up to the next sync belong to the same range. The records
+// before the first sync belong to the range at offset 0.
 type file struct {
 	in         *syncmark.Reader
 	keyClass   string
@@ -34,7 +34,7 @@ type file struct {
 	blocks     bool // records are in blocks
 	codec      compression.Codec
 	marker     syncmark.Marker
-	end        int64 // of the range
+	end        int64 // end of the range
 	limit      int64 // largest size in bytes of a record, or of a part of a block
 
 	afterSync bool   // a sync has been read, but not the block after it
@@ -43,8 +43,7 @@ type file struct {
 	block     block
 }
 
-// escape is the number that distinguishes a sync from a record: it is where a record has
-// its length.
+// escape marks a sync: it is the number at the position where a record has its length.
 const escape = -1
 
 // openFile returns a reader of the records that belong to the range from offset to end of a
@@ -121,7 +120,7 @@ func (f *file) readHeader() error {
 	return err
 }
 
-// text reads a string, which follows its length.
+// text reads a length and a string of this length.
 func (f *file) text() (string, error) {
 	n, err := writable.ReadVInt(f.in)
 	if err != nil {
@@ -143,8 +142,7 @@ func (f *file) int32() (int32, error) {
 	return int32(binary.BigEndian.Uint32(b)), nil
 }
 
-// damaged returns err, wrapped by dataset.Malformed if it says that the file ends too
-// early.
+// damaged returns err, wrapped by dataset.Malformed if the file ended too early.
 func damaged(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return dataset.Malformed(err)
@@ -152,8 +150,8 @@ func damaged(err error) error {
 	return err
 }
 
-// next returns the next record of the range, valid until the next call. After the last one
-// it returns io.EOF.
+// next returns the next record of the range, valid until the next call. After the last
+// record it returns io.EOF.
 func (f *file) next() (key, value []byte, err error) {
 	if f.blocks && f.block.records > 0 {
 		return f.block.next()
@@ -185,8 +183,8 @@ func (f *file) next() (key, value []byte, err error) {
 	}
 }
 
-// record reads the record or the sync that begins at the offset at. It sets sync to true if
-// it has read a sync. If a sync begins after the range, record returns io.EOF.
+// record reads the record or the sync that begins at the offset at. sync reports whether it
+// has read a sync. If a sync begins after the range, record returns io.EOF.
 func (f *file) record(at int64) (key, value []byte, sync bool, err error) {
 	length, err := f.int32()
 	if err != nil {
@@ -233,7 +231,7 @@ func (f *file) tooLarge(size int64) error {
 }
 
 // decompress returns the decompressed content of compressed. It uses the memory of buffer
-// if that is large enough.
+// if buffer is large enough.
 func (f *file) decompress(compressed, buffer []byte) ([]byte, error) {
 	buffer = buffer[:0]
 	if len(compressed) == 0 {
@@ -266,8 +264,8 @@ type block struct {
 	records              int64 // number of records that next has not returned yet
 	keyLengths, keys     []byte
 	valueLengths, values []byte
-	stored               []byte    // buffer for a part as it is stored
-	buffers              [4][]byte // for the four parts, decompressed
+	stored               []byte    // buffer for a compressed part
+	buffers              [4][]byte // buffers for the four decompressed parts
 }
 
 // readBlock reads the block that follows a sync.
@@ -312,8 +310,8 @@ func (b *block) next() (key, value []byte, err error) {
 	return key, value, err
 }
 
-// cutPrefixed returns the first key or value in data. Its length is the first number in
-// lengths. cutPrefixed also returns the rest of lengths and the rest of data.
+// cutPrefixed returns the first key or value in data; its length is the first number in
+// lengths. It also returns the remaining lengths and data.
 func cutPrefixed(lengths, data []byte) (part, otherLengths, others []byte, err error) {
 	n, lengths, err := writable.VInt(lengths)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Read returns the keys and values of SequenceFiles; see the package's documentation for
-// K and V, and dataset.Text for path and options. Files, compressed or not, are divided
-// into partitions at sync markers. A key or value of the type []byte is valid only until
-// the function that gets it returns.
+// Read returns the keys and values of SequenceFiles. The package's documentation describes
+// which types K and V can be, and dataset.Text describes how path selects files. Files,
+// compressed or not, are split among partitions at sync markers. A key or value of the type
+// []byte is valid only until the function that receives it returns.
 func Read[K, V any](p *dataset.Plan, path string, options ...dataset.ReadOption) *dataset.Of[dataset.KV[K, V]] {
 	return dataset.Files(p, "sequencefile.Read", path, func(in *dataset.FileSplit, emit func(dataset.KV[K, V]) bool) error {
 		source, err := storage.From(in.Task).Open(in.Task, in.Split.Path)

@@ -32,14 +32,14 @@ func run(t *testing.T, f func(ctx context.Context, session *bobbin.Session)) {
 	}))
 }
 
-// source says which file a test reads, and how.
+// source describes which file a test reads, and how.
 type source struct {
 	Path  string
 	Split int64
 }
 
-// files defines a data set of files of pairs. It must be called when package variables are
-// initialized.
+// files defines a data set of files of pairs. Call it in the initializer of a package
+// variable.
 func files[K, V any](name string) *dataset.Definition[source, dataset.KV[K, V]] {
 	return dataset.Define(name, func(p *dataset.Plan, s source) *dataset.Of[dataset.KV[K, V]] {
 		return sequencefile.Read[K, V](p, s.Path, dataset.SplitSize(s.Split))
@@ -85,8 +85,8 @@ func pairs(n int64) []dataset.KV[int64, string] {
 	return all
 }
 
-// testdata/WriteSequenceFiles.java has written the files in testdata with Hadoop. Whatever
-// the size of splits is, each record is read once.
+// testdata/WriteSequenceFiles.java has written the files in testdata with Hadoop. Each
+// record must be read once with splits of any size.
 func TestReadsHadoopsFiles(t *testing.T) {
 	want := pairs(40)
 	run(t, func(ctx context.Context, session *bobbin.Session) {

@@ -15,21 +15,21 @@ import (
 // classPrefix is the Java package of the classes of keys and values.
 const classPrefix = "org.apache.hadoop.io."
 
-// goTypes names, for each class, the Go types into which its values are read.
+// goTypes describes, for each class, the Go types into which its values are read.
 var goTypes = map[string]string{
 	"Text": "string or []byte", "BytesWritable": "[]byte or string", "IntWritable": "int32, int64 or int",
 	"LongWritable": "int64 or int", "FloatWritable": "float32 or float64", "DoubleWritable": "float64",
 	"BooleanWritable": "bool", "NullWritable": "struct{}",
 }
 
-// fixedSizes has the size in bytes of values, for classes whose values all have the same size.
+// fixedSizes has the size in bytes of the values of each class whose values all have the
+// same size.
 var fixedSizes = map[string]int{
 	"IntWritable": 4, "LongWritable": 8, "FloatWritable": 4, "DoubleWritable": 8, "BooleanWritable": 1, "NullWritable": 0,
 }
 
-// decoderOf returns a function that decodes values of a class into a T. The argument what
-// is "keys" or "values", for errors. A decoded []byte shares the memory of the encoded
-// value.
+// decoderOf returns a function that decodes values of a class into a T. what is "keys" or
+// "values", for errors. A decoded []byte shares the memory of the encoded value.
 func decoderOf[T any](class, what string) (func(encoded []byte, target *T) error, error) {
 	name, ours := strings.CutPrefix(class, classPrefix)
 	types := goTypes[name]
@@ -97,8 +97,8 @@ func decoderOf[T any](class, what string) (func(encoded []byte, target *T) error
 	}, nil
 }
 
-// contentOf checks the length of an encoded value of a class, and returns the value without
-// the length that Text and BytesWritable begin with.
+// contentOf checks the length of an encoded value of a class. It returns the value without
+// the length, with which the encodings of Text and BytesWritable begin.
 func contentOf(class string, encoded []byte) ([]byte, error) {
 	length := int64(fixedSizes[class])
 	switch class {
@@ -159,8 +159,8 @@ var encoders = map[reflect.Type]encoder{
 	reflect.TypeFor[struct{}](): {"NullWritable", func(b []byte, _ any) []byte { return b }},
 }
 
-// encoderOf returns the encoder for keys or values of type t. The argument what is "keys"
-// or "values", for errors.
+// encoderOf returns the encoder for keys or values of type t. what is "keys" or "values",
+// for errors.
 func encoderOf(t reflect.Type, what string) (encoder, error) {
 	e, known := encoders[t]
 	if !known {

@@ -18,8 +18,8 @@ import (
 
 // Format is the format of SequenceFiles. Elements are a dataset.KV; see the package's
 // documentation for the types of keys and values. With dataset.Compress, records are
-// compressed together in blocks of about a megabyte. Without its native library, Hadoop
-// cannot read files that are compressed with zstd.
+// compressed together in blocks of about a megabyte. Hadoop can read files compressed with
+// zstd only if its native library is installed.
 var Format = dataset.RegisterFormat(dataset.FormatDescription{
 	Name: "sequencefile",
 	Suffix: func(name string) (string, error) {
@@ -35,20 +35,20 @@ var Format = dataset.RegisterFormat(dataset.FormatDescription{
 const compressionOption = "sequencefile.compression"
 
 // RecordCompression makes Save compress each value separately instead of blocks of records.
-// Files become larger, so use it only for readers that need it.
+// Files become larger, so use it only for readers that do not support blocks.
 func RecordCompression() dataset.SaveOption {
 	return dataset.FormatOption(compressionOption, "record")
 }
 
 const (
 	// blockContent is the approximate size of a block's keys and values in bytes. In files
-	// without blocks, a sync follows after every syncInterval bytes. Both are Hadoop's
+	// without blocks, a sync is written after about syncInterval bytes. Both are Hadoop's
 	// defaults (io.seqfile.compress.blocksize, SequenceFile.SYNC_INTERVAL).
 	blockContent = 1_000_000
 	syncInterval = 5 * 1024 * 20
 )
 
-// writer writes a SequenceFile. The comment on file describes the format.
+// writer writes a SequenceFile. The comment on type file describes the format.
 type writer struct {
 	out        io.Writer
 	codec      *compression.Codec // nil if nothing is compressed
@@ -63,7 +63,7 @@ type writer struct {
 	buffers            [4][]byte    // the current block: lengths of keys, keys, lengths of values, values
 }
 
-// newWriter returns a writer of elements of a type, which must be a dataset.KV, and writes
+// newWriter returns a writer of elements of a type, which must be a dataset.KV. It writes
 // the header.
 func newWriter(out io.Writer, element reflect.Type, options dataset.EncodeOptions) (dataset.Encoder, error) {
 	if element.Kind() != reflect.Struct || element.NumField() != 2 || element.Field(0).Name != "Key" || element.Field(1).Name != "Value" {
@@ -154,7 +154,7 @@ func (w *writer) Write(element any) error {
 	return w.write(w.record)
 }
 
-// sync writes a sync.
+// sync writes a sync; the comment on type file describes syncs.
 func (w *writer) sync() error {
 	err := w.write(append([]byte{0xff, 0xff, 0xff, 0xff}, w.marker[:]...))
 	w.lastSync = w.position
