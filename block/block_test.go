@@ -29,8 +29,8 @@ func content(seed uint64, size int) []byte {
 	return value
 }
 
-// newStore returns a store, which is closed at the end of the test, and the directory in
-// which the store creates its own.
+// newStore returns a store, which is closed at the end of the test, and the parent directory
+// of the store's own directory.
 func newStore(t *testing.T, memory int64) (*block.Store, string) {
 	directory := t.TempDir()
 	store := block.New(block.Options{Memory: memory, Directory: directory})
@@ -38,8 +38,8 @@ func newStore(t *testing.T, memory int64) (*block.Store, string) {
 	return store, directory
 }
 
-// files returns the paths of the files that stores have in a directory that newStore
-// returned.
+// files returns the paths of the files that stores have written below a directory that
+// newStore returned.
 func files(t *testing.T, directory string) []string {
 	found, err := filepath.Glob(filepath.Join(directory, "*", "*"))
 	require.NoError(t, err)
@@ -62,7 +62,6 @@ func open(t *testing.T, store *block.Store, id block.ID) *block.Reader {
 	return reader
 }
 
-// read returns the content of a block.
 func read(t *testing.T, store *block.Store, id block.ID) []byte {
 	reader := open(t, store, id)
 	defer reader.Release()
@@ -222,8 +221,8 @@ func TestRemovedBlockIsFreedWithItsLastReader(t *testing.T) {
 	}
 }
 
-// The store's parent directory is missing. A directory without write permission would not
-// do, because root can write to it.
+// The store cannot write files, because its parent directory is missing. A directory without
+// write permission is not enough, because root can write to it.
 func TestBlocksStayInMemoryIfTheDiskCannotBeWritten(t *testing.T) {
 	var log strings.Builder
 	directory := filepath.Join(t.TempDir(), "later")
@@ -322,8 +321,8 @@ func TestCloseRemovesFiles(t *testing.T) {
 	require.Empty(t, store.Status().Blocks)
 }
 
-// Goroutines put, read and remove the same blocks, and others put while the store
-// is closed.
+// Some goroutines put, read and remove the same blocks. Others put blocks while the store is
+// closed.
 func TestConcurrentUse(t *testing.T) {
 	store, directory := newStore(t, 16*kib)
 	levels := []block.Level{block.MemoryAndDisk, block.MemoryOnly, block.DiskOnly}

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// directory is the directory of a store's files. It is created when the first file is
-// written.
+// directory is the directory in which a store creates its files. The directory is created when
+// the first file is written.
 type directory struct {
 	parent string
 
@@ -29,7 +29,7 @@ func (d *directory) write(value []byte) (string, error) {
 		err = closed
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // if it fails, Close removes the directory
+		_ = os.Remove(file.Name()) // if Remove fails, Store.Close removes the file with the directory
 		return "", err
 	}
 	return file.Name(), nil

@@ -1,9 +1,9 @@
 package block
 
-// makeRoom makes room for b, a new block: the least recently used blocks leave memory, or b
-// goes to a file. The caller holds the lock, which makeRoom releases while it writes. If a
-// file cannot be written, this call of makeRoom evicts no more blocks; the next call tries
-// again.
+// makeRoom makes room for b, a new block: it evicts the least recently used blocks from
+// memory, or writes b to a file. The caller holds the lock, which makeRoom releases while it
+// writes. If a file cannot be written, this call of makeRoom evicts no more blocks; the next
+// call tries again.
 func (s *Store) makeRoom(b *entry) (err error) {
 	if b.size == 0 {
 		return nil
@@ -27,13 +27,13 @@ func (s *Store) makeRoom(b *entry) (err error) {
 		return ErrNoMemory
 	case err == nil && s.spill(b) == nil:
 	case b.id.IsCached():
-		return ErrNoMemory // it can be computed again, so it need not exceed the limit
+		return ErrNoMemory // dropping it loses nothing, because a cached partition can be computed again
 	}
 	return nil
 }
 
-// overLimit reports whether the blocks in memory, without those that are being written to
-// files, exceed the limit. The caller holds the lock.
+// overLimit reports whether the blocks in memory exceed the memory limit. Blocks that are
+// being written to files do not count. The caller holds the lock.
 func (s *Store) overLimit() bool { return s.memory-s.spilling > s.options.Memory }
 
 // spill writes a pinned block to a file. The block leaves memory when its last pin is

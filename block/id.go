@@ -31,20 +31,21 @@ func Cached(plan uint64, operator, partition int) ID {
 // IsCached reports whether Cached returned the id.
 func (id ID) IsCached() bool { return strings.HasPrefix(string(id), cachedPrefix) }
 
-// Held returns the id of the empty block that says that an executor holds data under a key.
+// Held returns the id of an empty block. The block records that the executor has data under a
+// key that a task passed to bobbin.Task.Hold.
 func Held(key string) ID { return ID(heldPrefix + key) }
 
-// HeldKey returns the key of an id that Held returned. ok is false for other ids.
+// HeldKey returns the key from an id that Held returned. ok is false for other ids.
 func (id ID) HeldKey() (key string, ok bool) { return strings.CutPrefix(string(id), heldPrefix) }
 
-// Level says where a block may be stored. It corresponds to Spark's StorageLevel.
+// Level determines whether a block may be stored in memory, on disk, or both. It corresponds
+// to Spark's StorageLevel.
 type Level uint8
 
 const (
-	// MemoryAndDisk stores a block in memory, or in a file if the store's memory is full.
-	// The block is never dropped: if the file cannot be written, the block stays in memory,
-	// even beyond the limit. But if the file of a new cached partition cannot be written,
-	// Put fails with ErrNoMemory.
+	// MemoryAndDisk stores a block in memory, or in a file if the store's memory is full. If
+	// the file cannot be written, the block stays in memory, even beyond the limit, with one
+	// exception: for a new cached partition, Put fails with ErrNoMemory.
 	MemoryAndDisk Level = iota
 	// MemoryOnly stores a block in memory, and drops it if the store's memory is full.
 	MemoryOnly

@@ -14,7 +14,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// modelBlock is a block of the model.
 type modelBlock struct {
 	id             block.ID
 	level          block.Level
@@ -29,7 +28,7 @@ type model struct {
 	limit  int
 	disk   bool // whether files can be written
 	blocks []*modelBlock
-	gone   []*modelBlock // removed and still pinned
+	gone   []*modelBlock // removed, but still pinned
 }
 
 func (m *model) find(id block.ID) *modelBlock {
@@ -49,7 +48,7 @@ func (m *model) memory() (used int) {
 	return used
 }
 
-// used makes a block the most recently used.
+// used makes b the most recently used block.
 func (m *model) used(b *modelBlock) {
 	if i := slices.Index(m.blocks, b); i >= 0 {
 		m.blocks = append(slices.Delete(m.blocks, i, i+1), b)

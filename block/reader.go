@@ -18,8 +18,8 @@ type Reader struct {
 	release sync.Once
 }
 
-// Open returns a reader of a block, which the caller must release. Open fails with
-// ErrNotFound if there is no such block, and with ErrDamaged if its file cannot be
+// Open returns a reader of a block, which the caller must release. Open fails with ErrNotFound
+// if the store has no block with this id, and with ErrDamaged if the block's file cannot be
 // opened.
 func (s *Store) Open(id ID) (*Reader, error) {
 	s.mu.Lock()
@@ -75,8 +75,8 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Bytes returns the block's bytes from offset from (inclusive) to offset to (exclusive).
-// The caller must not change them. The errors are those of ReadAt.
+// Bytes returns the block's bytes from offset from (inclusive) to offset to (exclusive). The
+// caller must not change the returned bytes. The errors are those of ReadAt.
 func (r *Reader) Bytes(from, to int64) ([]byte, error) {
 	if from < 0 || from > to || to > r.block.size {
 		return nil, fmt.Errorf("read block %s: bytes %d to %d of %d", r.block.id, from, to, r.block.size)
@@ -95,7 +95,7 @@ func (r *Reader) Bytes(from, to int64) ([]byte, error) {
 func (r *Reader) Release() {
 	r.release.Do(func() {
 		if r.file != nil {
-			_ = r.file.Close() // the file was only read
+			_ = r.file.Close() // an error loses no data, because the file was only read
 		}
 		r.store.mu.Lock()
 		defer r.store.mu.Unlock()
@@ -105,7 +105,7 @@ func (r *Reader) Release() {
 
 var chunks = sync.Pool{New: func() any { return new([ChunkSize]byte) }}
 
-// readFile reads len(p) bytes of the block's file, from offset off, into p. It checks the
+// readFile reads len(p) bytes of the block's file, from offset off, into p. It verifies the
 // checksum of each chunk that it reads. off+len(p) must not exceed the block's size.
 func (r *Reader) readFile(p []byte, off int64) (int, error) {
 	buffer := chunks.Get().(*[ChunkSize]byte)

@@ -22,14 +22,14 @@ var (
 
 // Options configure a Store.
 type Options struct {
-	// Memory is how many bytes blocks in memory may take. The blocks in memory exceed it
-	// only if some of them cannot leave memory, because they are being read or files cannot
+	// Memory is the memory limit for blocks, in bytes. The blocks in memory exceed it only if
+	// some of them cannot be evicted, because readers have them open or because files cannot
 	// be written.
 	Memory int64
-	// Directory is where the store creates a directory for its files when it writes
-	// the first file. "" means the system's directory for temporary files.
+	// Directory is the parent directory of the store's directory, which the store creates when
+	// it writes its first file. "" means the system's directory for temporary files.
 	Directory string
-	// Logger gets a warning when a block cannot be written to a file. May be nil.
+	// Logger receives a warning when a block cannot be written to a file. It may be nil.
 	Logger *slog.Logger
 }
 
@@ -40,11 +40,11 @@ type Store struct {
 
 	mu              sync.Mutex // not held while files are read, written or removed
 	blocks          map[ID]*entry
-	lru             list.List      // *entry values that can leave memory, least recently used first
+	lru             list.List      // *entry values of the blocks that can be evicted, least recently used first
 	memory          int64          // size of the blocks in memory
 	spilling        int64          // size of the blocks in memory that are being written to files
-	lastWriteFailed bool           // set if the last file could not be written
-	writing         sync.WaitGroup // counts files that are being written
+	lastWriteFailed bool           // whether the most recent write of a file failed
+	writing         sync.WaitGroup // number of files that are being written
 	closed          bool
 }
 
@@ -57,9 +57,9 @@ type entry struct {
 
 	inMemory   bool
 	value      []byte        // the block's bytes; nil if inMemory is false
-	path       string        // path of its file; "" if there is none
-	pins       int           // number of readers, and of goroutines that put or move it
-	lruElement *list.Element // its element in Store.lru; nil if it is not in the list
+	path       string        // path of the block's file; "" if it has no file
+	pins       int           // number of open readers, and of goroutines that put or evict the block
+	lruElement *list.Element // the entry's element in Store.lru; nil if the entry is not in the list
 	removed    bool          // whether the block was removed; it is freed when pins is 0
 }
 
@@ -71,14 +71,14 @@ func New(options Options) *Store {
 	return &Store{options: options, files: directory{parent: options.Directory}, blocks: map[ID]*entry{}}
 }
 
-// Put stores a block. The caller must not change value afterwards. If memory is full, other
-// blocks leave memory, or the new block goes to a file. An empty block needs neither memory
-// nor a file.
+// Put stores a block. The caller must not change value afterwards. If memory is full, Put
+// evicts other blocks from memory, or writes the new block to a file. An empty block needs
+// neither memory nor a file.
 //
-// Put fails with ErrExists if there is a block with this id, and with ErrClosed if the
-// store is closed. If a DiskOnly block cannot be written, it fails with the error of the
-// file. It fails with ErrNoMemory if memory is full and the block's level is MemoryOnly, or
-// the block is a cached partition that cannot be written to a file.
+// Put fails with ErrExists if the store has a block with this id, and with ErrClosed if the
+// store is closed. If the file of a DiskOnly block cannot be written, Put returns the error of
+// the write. It fails with ErrNoMemory if memory is full and the block's level is MemoryOnly,
+// or if memory is full and the block is a cached partition that cannot be written to a file.
 func (s *Store) Put(id ID, value []byte, level Level) error {
 	b := &entry{id: id, level: level, size: int64(len(value)), checksums: checksums(value), inMemory: true, value: value, pins: 1}
 	s.mu.Lock()
@@ -120,7 +120,7 @@ func (s *Store) Remove(id ID) bool {
 }
 
 // Close removes all blocks and the store's files. Open readers can still read their blocks.
-// A closed store takes no blocks.
+// After Close, Put fails with ErrClosed.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -134,8 +134,8 @@ func (s *Store) Close() {
 	}
 }
 
-// pin prevents a block from leaving memory or being freed, until unpin is called as often
-// as pin was. The caller holds the lock.
+// pin prevents a block from being evicted or freed, until unpin has been called as often as
+// pin. The caller holds the lock.
 func (s *Store) pin(b *entry) {
 	if b.lruElement != nil {
 		s.lru.Remove(b.lruElement)
@@ -144,9 +144,9 @@ func (s *Store) pin(b *entry) {
 	b.pins++
 }
 
-// unpin reverses one pin. When no pin is left, a removed block is freed, and a block that
-// is in a file leaves memory. Any other block becomes the most recently used one. The
-// caller holds the lock, which unpin releases while it removes a file.
+// unpin removes one pin. When a block has no pins left, unpin frees it if it was removed, and
+// evicts it from memory if it is in a file; otherwise the block becomes the most recently used
+// one. The caller holds the lock, which unpin releases while it removes a file.
 func (s *Store) unpin(b *entry) {
 	b.pins--
 	if b.pins > 0 || s.closed {
@@ -164,7 +164,7 @@ func (s *Store) unpin(b *entry) {
 	}
 	if b.removed && b.path != "" {
 		s.mu.Unlock()
-		_ = os.Remove(b.path) // if it fails, Close removes the directory
+		_ = os.Remove(b.path) // if Remove fails, Close removes the file with the directory
 		s.mu.Lock()
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// application is the source of one application, with what peers need to reach it.
+// application is the source of an application, and the data port that serves it to peers.
 type application struct {
 	access *tls.Config
 	*Source
@@ -121,8 +121,8 @@ func TestEachPieceLeavesTheSourceOnce(t *testing.T) {
 	}
 }
 
-// An executor that registers later becomes the home of some pieces, and fetches only
-// these from the source.
+// An executor that registers later becomes the home of some pieces, and fetches only these
+// pieces from the source.
 func TestALaterHome(t *testing.T) {
 	a := newApplication(t, block.Options{Memory: 1 << 30})
 	first := a.start(t)
@@ -195,7 +195,7 @@ func TestLoadErrors(t *testing.T) {
 	require.ErrorIs(t, err, errNoPeers)
 	_, err = alone.Open(piece{1, 0}.at("127.0.0.1:1"))
 	require.ErrorIs(t, err, block.ErrNotFound)
-	_, err = e.Open("broadcastpiece_1_0") // an id without a source is not for homes
+	_, err = e.Open("broadcastpiece_1_0") // a request to a home must contain the source
 	require.ErrorIs(t, err, block.ErrNotFound)
 
 	a.Remove(1)
@@ -245,7 +245,7 @@ func TestRelease(t *testing.T) {
 	require.Equal(t, map[uint64]int{1: 2, 10: 2}, dropped)
 }
 
-// Closing a peer ends the fetch for which a request at its data port waits.
+// Close cancels a fetch from the source on which a request at the peer's data port waits.
 func TestCloseEndsFetches(t *testing.T) {
 	a := newApplication(t, block.Options{Memory: 1 << 30})
 	requested, silent := make(chan struct{}), make(chan struct{})
@@ -268,7 +268,7 @@ func TestCloseEndsFetches(t *testing.T) {
 	require.ErrorIs(t, <-opened, block.ErrNotFound)
 }
 
-// A source with little memory keeps pieces on disk. It removes them with their value.
+// A source with little memory stores pieces on disk. It removes them with their value.
 func TestSourceUsesDisk(t *testing.T) {
 	directory := t.TempDir()
 	s := NewSource(block.Options{Memory: testPiece, Directory: directory})

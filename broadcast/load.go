@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
 
-// loadFetches is how many pieces of one value a peer fetches at a time.
+// loadFetches is how many pieces of one value a peer fetches concurrently.
 const loadFetches = 4
 
 // loadCall is one call of Peer.Load.
@@ -25,8 +25,8 @@ type loadCall struct {
 	lost map[string]bool // homes that could not be reached
 }
 
-// run fetches all pieces and returns the encoded value. Which piece it fetches first
-// depends on the executor, so that not all executors ask the same home at the same time.
+// run fetches all pieces and returns the encoded value. Executors start with different
+// pieces, so that they do not all send their first requests to the same home.
 func (l *loadCall) run(ctx context.Context) (encoded []byte, err error) {
 	p, v := l.peer, l.value
 	if l.homes, err = p.homes(ctx, v.Source); err != nil {

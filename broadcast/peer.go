@@ -12,10 +12,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
 
-// maxFetches is how many pieces a peer fetches for its own tasks at a time. It is well
-// below the limit of a transfer.Client, because a peer needs other fetches to get pieces
-// from the source for peers that wait for them. Otherwise two peers could wait for each
-// other forever.
+// maxFetches is how many pieces a peer fetches concurrently for its own tasks. It is well
+// below the limit of a transfer.Client, because the peer must also be able to fetch pieces
+// of which it is the home, when other peers request them. Otherwise two peers could wait
+// for each other forever.
 const maxFetches = 8
 
 var (
@@ -26,27 +26,28 @@ var (
 
 // Options configure a Peer.
 type Options struct {
-	Store   *block.Store     // for the pieces whose home this executor is
-	Peers   *transfer.Client // fetches from the source and homes; nil if there is no data port
-	Address string           // host:port of the data port that the executor registers
+	Store   *block.Store     // stores the pieces of which this executor is the home
+	Peers   *transfer.Client // fetches from the source and from homes; nil if the executor has no data port
+	Address string           // host:port of the executor's data port
 }
 
-// Peer is what an executor uses to load values, and to serve the pieces whose home it is.
-// It is safe for concurrent use. A nil Peer has no pieces, and its Load fails.
+// Peer loads values for the tasks of an executor, and serves the pieces of which the
+// executor is the home. It is safe for concurrent use. A nil Peer has no pieces, and its
+// Load fails.
 type Peer struct {
 	options  Options
 	ctx      context.Context // canceled by Close
 	cancel   context.CancelCauseFunc
-	slots    chan struct{} // has an element for each running fetch of a piece for tasks
+	slots    chan struct{} // semaphore: has an element for each piece that is being fetched for a task
 	fetching sync.WaitGroup
 
 	mu               sync.Mutex
 	fetches          map[piece]*homeFetch
-	removed          map[uint64]bool     // values that were released
+	removed          map[uint64]bool     // ids of the values that were released
 	releaseCallbacks map[uint64][]func() // functions passed to OnRelease, by the value's id
 }
 
-// homeFetch is a fetch of a piece whose home this executor is.
+// homeFetch is a fetch of a piece of which this executor is the home.
 type homeFetch struct {
 	done chan struct{} // closed when the fetch has ended
 	err  error
@@ -78,9 +79,9 @@ func (p *Peer) Close() {
 	p.Reset()
 }
 
-// Load fetches a value and returns it encoded. It fails if the source cannot be reached or
-// has removed the value, and if the checksum of the bytes is wrong. If ctx ends, it fails
-// with ctx's cause.
+// Load fetches a value and returns its encoding. It fails if the source cannot be reached
+// or has removed the value, or if the checksum of the value is wrong. If ctx ends, Load
+// fails with the cause of ctx.
 func (p *Peer) Load(ctx context.Context, v Value) ([]byte, error) {
 	switch {
 	case p == nil:
@@ -96,7 +97,7 @@ func (p *Peer) Load(ctx context.Context, v Value) ([]byte, error) {
 	return encoded, nil
 }
 
-// homes asks a source for the data ports of the registered executors.
+// homes fetches from a source the data port addresses of the registered executors.
 func (p *Peer) homes(ctx context.Context, source string) ([]string, error) {
 	for list, err := range p.options.Peers.Fetch(ctx, source, homesID) {
 		if err != nil {
@@ -108,7 +109,7 @@ func (p *Peer) homes(ctx context.Context, source string) ([]string, error) {
 	return nil, block.ErrNotFound
 }
 
-// fetch fetches a block, which must have the length of content, into content.
+// fetch fetches a block into content. It fails if the block and content differ in length.
 func (p *Peer) fetch(ctx context.Context, address string, id block.ID, content []byte) error {
 	for fetched, err := range p.options.Peers.Fetch(ctx, address, id) {
 		if err != nil {
@@ -123,9 +124,9 @@ func (p *Peer) fetch(ctx context.Context, address string, id block.ID, content [
 	return block.ErrNotFound
 }
 
-// Open opens a piece whose home this executor is, for the data port. If the piece is not in
-// the store, Open fetches it from the source. It fails with block.ErrNotFound if id is not
-// that of a piece, or if the piece cannot be fetched.
+// Open opens a piece of which this executor is the home, to serve it on the data port. If
+// the piece is not in the store, Open fetches it from the source. Open fails with
+// block.ErrNotFound if id is not the id of a piece, or if the piece cannot be fetched.
 func (p *Peer) Open(id block.ID) (transfer.Content, error) {
 	requested, source, ok := parse(id)
 	if !ok || source == "" || p.options.Peers == nil {
@@ -138,11 +139,11 @@ func (p *Peer) Open(id block.ID) (transfer.Content, error) {
 	return reader, nil
 }
 
-// IsPiece reports whether id is the id of a piece of a value, which Open can open.
+// IsPiece reports whether id is the id of a piece.
 func IsPiece(id block.ID) bool { return strings.HasPrefix(string(id), keyPrefix) }
 
-// open opens a piece in the store. If the piece is not there, open first fetches it from
-// the source. Concurrent calls share one fetch.
+// open opens a piece in the store. If the store does not have the piece, open first fetches
+// it from the source. Concurrent calls share one fetch.
 func (p *Peer) open(ctx context.Context, wanted piece, source string) (*block.Reader, error) {
 	p.mu.Lock()
 	reader, err := p.options.Store.Open(wanted.id())
@@ -174,11 +175,11 @@ func (p *Peer) open(ctx context.Context, wanted piece, source string) (*block.Re
 	return p.options.Store.Open(wanted.id())
 }
 
-// fetchToStore fetches a piece from the source and puts it into the store, unless its value
-// was released meanwhile.
+// fetchToStore fetches a piece from the source and stores it. If the value is released in
+// the meantime, fetchToStore removes the piece again.
 func (p *Peer) fetchToStore(wanted piece, source string) error {
 	id := wanted.id()
-	p.options.Store.Remove(id) // open failed, so a piece that is there is damaged
+	p.options.Store.Remove(id) // Store.Open failed, so a stored piece is damaged
 	for fetched, err := range p.options.Peers.Fetch(p.ctx, source, id) {
 		if err != nil {
 			return err
@@ -202,9 +203,9 @@ func (p *Peer) fetchToStore(wanted piece, source string) error {
 	return nil
 }
 
-// OnRelease registers drop to be called once: when the value is released, or at the next
-// Reset or Close. If the value was released already or the peer is closed, OnRelease calls
-// drop at once.
+// OnRelease makes the peer call drop once: when the value is released, or at the next Reset
+// or Close. If the value was released already or the peer is closed, OnRelease calls drop
+// at once.
 func (p *Peer) OnRelease(value uint64, drop func()) {
 	p.mu.Lock()
 	removed := p.removed[value] || p.ctx.Err() != nil
@@ -240,9 +241,10 @@ func (p *Peer) Release(key string) {
 	}
 }
 
-// Reset calls all functions that OnRelease registered. An executor calls it when its
-// connection to the driver has ended, because the driver may release values while the
-// executor is not connected. Values that are still in use are loaded again.
+// Reset calls and then unregisters all functions passed to OnRelease. An executor calls
+// Reset when its connection to the driver has ended, because it does not learn which values
+// the driver releases while it is disconnected. Tasks that need a value afterwards load it
+// again.
 func (p *Peer) Reset() {
 	if p == nil {
 		return

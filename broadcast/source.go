@@ -20,22 +20,22 @@ import (
 type Source struct {
 	store  *block.Store
 	logger *slog.Logger
-	piece  int64 // size of the pieces
+	piece  int64 // size of the pieces in bytes
 
 	mu      sync.Mutex
 	address string // host:port of the data port; "" if there is none
 	values  map[uint64]*sentValue
-	homes   map[string]struct{} // data ports of the registered executors
+	homes   map[string]struct{} // host:port of the data ports of the registered executors
 }
 
 // sentValue is a value of a source.
 type sentValue struct {
 	Value
-	sent int64 // bytes of the pieces that peers have requested, as often as they did
+	sent int64 // size in bytes of all pieces that peers requested; a piece counts once for each request
 }
 
-// NewSource returns a Source without values. blocks configures the store of its pieces. The
-// caller must close it.
+// NewSource returns a Source without values. blocks configures the block store in which the
+// Source stores pieces. The caller must close the Source.
 func NewSource(blocks block.Options) *Source {
 	logger := blocks.Logger
 	if logger == nil {
@@ -55,9 +55,8 @@ func (s *Source) Close() {
 	s.store.Close()
 }
 
-// Advertise sets the host:port of the transfer.Server that serves s.Open to peers. It
-// applies to values that are added later. Values that are added before Advertise can be
-// read only in this process.
+// Advertise sets the host:port of the transfer.Server that serves s.Open to peers. Call it
+// before Add: a value that was added earlier can be read only in this process.
 func (s *Source) Advertise(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +81,7 @@ func (s *Source) Add(id uint64, encoded []byte) (Value, error) {
 	return v, nil
 }
 
-// Remove removes a value. It does nothing if there is none with this id.
+// Remove removes a value. It does nothing if no value has this id.
 func (s *Source) Remove(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +109,7 @@ func (s *Source) Sent(id uint64) int64 {
 	return 0
 }
 
-// Read returns an encoded value, for use in this process.
+// Read returns an encoded value. It reads the store directly, not through the data port.
 func (s *Source) Read(v Value) ([]byte, error) {
 	encoded := make([]byte, v.Size)
 	for i := range v.pieces() {
@@ -127,7 +126,7 @@ func (s *Source) Read(v Value) ([]byte, error) {
 	return encoded, nil
 }
 
-// AddHome adds the data port of an executor that has registered.
+// AddHome adds the data port of an executor that has registered. It ignores "".
 func (s *Source) AddHome(address string) {
 	if address != "" {
 		s.mu.Lock()
@@ -143,8 +142,8 @@ func (s *Source) RemoveHome(address string) {
 	delete(s.homes, address)
 }
 
-// Open opens a piece of a value, or the block with the addresses of the homes, for the
-// source's data port.
+// Open opens a piece of a value, or the block with the addresses of the homes, to serve it
+// on the source's data port.
 func (s *Source) Open(id block.ID) (transfer.Content, error) {
 	s.mu.Lock()
 	if id == homesID {
@@ -170,7 +169,7 @@ func (s *Source) count(value uint64, bytes int64) {
 	}
 }
 
-// listContent is the transfer.Content of a block whose bytes are those of the string.
+// listContent is the content of the block with the addresses of the homes.
 type listContent string
 
 func (c listContent) Size() int64 { return int64(len(c)) }

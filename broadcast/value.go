@@ -19,7 +19,8 @@ const homesID = block.ID("broadcasthomes")
 // keyPrefix is the prefix of the keys that Key returns, and of the ids of pieces.
 const keyPrefix = "broadcastpiece_"
 
-// Value describes a value that a Source has.
+// Value describes a value that a Source stores. The driver sends it to tasks, which load
+// the value with [Peer.Load].
 type Value struct {
 	_        struct{} `cbor:",toarray"`
 	ID       uint64
@@ -48,7 +49,7 @@ func (v Value) check(encoded []byte) error {
 	return nil
 }
 
-// Key returns the key of a value, which Peer.Release takes.
+// Key returns the key of a value, the argument of [Peer.Release].
 func Key(value uint64) string { return keyPrefix + strconv.FormatUint(value, 10) }
 
 // piece identifies a piece of a value.
@@ -60,12 +61,12 @@ type piece struct {
 // id returns the id of the piece's block.
 func (p piece) id() block.ID { return block.ID(fmt.Sprintf("%s_%d", Key(p.value), p.index)) }
 
-// at returns the id with which peers request the piece from its home. It contains source,
-// the address of the source.
+// at returns the id with which peers request the piece from its home. source is the address
+// of the source.
 func (p piece) at(source string) block.ID { return p.id() + block.ID("@"+source) }
 
-// parse parses an id that the method id or at of a piece returned. It returns the piece,
-// and the source if the id is from at, otherwise "". ok is false for other ids.
+// parse parses an id that piece.id or piece.at returned. For an id from piece.id, source is
+// "". For any other id, ok is false.
 func parse(id block.ID) (p piece, source string, ok bool) {
 	name, source, requested := strings.Cut(string(id), "@")
 	value, index, _ := strings.Cut(strings.TrimPrefix(name, keyPrefix), "_")
@@ -79,8 +80,7 @@ func parse(id block.ID) (p piece, source string, ok bool) {
 }
 
 // home returns the home of a piece: one of homes, or "" if homes is empty. The order of
-// homes does not matter, so all peers find the same home. If homes change, most pieces keep
-// their home.
+// homes does not matter. If homes are added or removed, most pieces keep their home.
 func (p piece) home(homes []string) (best string) {
 	var most uint64
 	id := string(p.id())

@@ -15,12 +15,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
 
-// Adopt copies an output of another executor, which will stop, and returns the copy. The
-// copy has the same MapID, and this service serves it. If the other executor is on this
-// host and its files are readable, Adopt reads them; otherwise it fetches them from the
-// executor. It checks all bytes. If the output cannot be read, Adopt removes what it has
-// copied. The error then wraps block.ErrNotFound, block.ErrDamaged, transfer.ErrUnreachable
-// or an error of a file.
+// Adopt copies a map output of another executor, which will stop, to this executor and returns
+// the copy. The copy has the same MapID and is served by this service. If the other executor
+// is on this host and its files are readable, Adopt reads the files; otherwise it fetches them
+// from the executor. It verifies all checksums. If the output cannot be read, Adopt removes
+// the incomplete copy and fails. The error then wraps block.ErrNotFound, block.ErrDamaged,
+// transfer.ErrUnreachable or an error of a file.
 func (s *Service) Adopt(ctx context.Context, output Output) (Output, error) {
 	if s == nil {
 		return Output{}, errNoService
@@ -36,8 +36,8 @@ func (s *Service) Adopt(ctx context.Context, output Output) (Output, error) {
 	return output, nil
 }
 
-// adopt copies the files of an output, unless this service has them, and registers the copy.
-// It returns the path of the data file.
+// adopt copies the files of an output, unless this service already has them, and registers the
+// copy. It returns the path of the data file.
 func (s *Service) adopt(ctx context.Context, output *Output) (path string, err error) {
 	if path, ok := s.lookUp(output.MapID); ok {
 		return path, nil
@@ -47,7 +47,7 @@ func (s *Service) adopt(ctx context.Context, output *Output) (path string, err e
 		return "", err
 	}
 	path = filepath.Join(directory, string(fileID(output.MapID, dataSuffix)))
-	index, err := create(indexPath(path)) // it reserves the name of the data file too
+	index, err := create(indexPath(path)) // an existing index file means that the data file's name is in use too
 	if err != nil {
 		return "", err
 	}
@@ -66,7 +66,7 @@ func (s *Service) adopt(ctx context.Context, output *Output) (path string, err e
 	return path, nil
 }
 
-// copyFiles copies the index file and the data file of an output to index and data.
+// copyFiles copies the index file and the data file of an output to the writers index and data.
 func (s *Service) copyFiles(ctx context.Context, output *Output, index, data io.Writer) error {
 	copies := []func(wholeFile) error{
 		func(from wholeFile) error { return copyIndex(index, from, output.Bytes) },
@@ -88,7 +88,7 @@ func (s *Service) copyFiles(ctx context.Context, output *Output, index, data io.
 	return nil
 }
 
-// wholeFile reads a whole file from its beginning, and has the file's size.
+// wholeFile is a reader of a whole file, with the file's size.
 type wholeFile struct {
 	io.Reader
 	size int64
@@ -118,7 +118,7 @@ func openWholeFile(path string, yield func(wholeFile, error) bool) bool {
 	if err != nil {
 		return yield(wholeFile{}, err)
 	}
-	defer func() { _ = file.Close() }() // it is only read
+	defer func() { _ = file.Close() }() // an error loses no data, because the file was only read
 	info, err := file.Stat()
 	if err != nil {
 		return yield(wholeFile{}, err)
@@ -135,9 +135,9 @@ func (s *Service) openUnsealed(path, suffix string, yield func(wholeFile, error)
 	return yield(wholeFile{io.NewSectionReader(opened.file, 0, opened.size), opened.size}, nil)
 }
 
-// unsealedFile opens the sealed data file at path, or, if suffix is indexSuffix, its index
-// file. What is read from it is not sealed: the data file is decrypted, and the index has
-// the offsets of the decrypted sections.
+// unsealedFile opens a sealed data file so that reads return its unsealed form. path is the
+// path of the data file. If suffix is indexSuffix, unsealedFile instead returns the index of
+// that file, with the offsets of the decrypted sections.
 func (s *Service) unsealedFile(path, suffix string) (*section, error) {
 	offsets, err := s.indexes.get(path)
 	if err != nil {
@@ -154,13 +154,13 @@ func (s *Service) unsealedFile(path, suffix string) (*section, error) {
 	return &section{file: file, name: path, size: offsets[len(offsets)-1]}, nil
 }
 
-// memoryFile is a dataFile in memory.
+// memoryFile implements dataFile with bytes in memory.
 type memoryFile struct{ *bytes.Reader }
 
 func (memoryFile) Close() error { return nil }
 
-// peerFiles yields the index file and the data file of an output, as its executor sends
-// them.
+// peerFiles yields the index file and the data file of an output. It fetches both from the
+// output's executor.
 func (s *Service) peerFiles(ctx context.Context, output *Output) iter.Seq2[wholeFile, error] {
 	return func(yield func(wholeFile, error) bool) {
 		if s.options.Peers == nil {
@@ -180,8 +180,8 @@ func (s *Service) peerFiles(ctx context.Context, output *Output) iter.Seq2[whole
 	}
 }
 
-// openFile opens the data file or the index file, by its suffix, of an output of this
-// service. Its errors are those of Open.
+// openFile opens a file of an output of this service. suffix determines whether it opens the
+// data file or the index file. Its errors are those of Open.
 func (s *Service) openFile(id MapID, suffix string) (transfer.Content, error) {
 	path, ok := s.lookUp(id)
 	if !ok {
@@ -203,7 +203,7 @@ func (s *Service) openFile(id MapID, suffix string) (transfer.Content, error) {
 	}
 	info, err := file.Stat()
 	if err != nil {
-		_ = file.Close() // it was only opened
+		_ = file.Close() // an error loses no data, because nothing was written
 		return nil, openError(fileID(id, suffix), err)
 	}
 	return &section{file: file, name: path, size: info.Size()}, nil
@@ -230,7 +230,7 @@ func copyIndex(to io.Writer, from wholeFile, bytes int64) error {
 	return err
 }
 
-// copyBlocks copies the data file of an output and checks its blocks.
+// copyBlocks copies the data file of an output and verifies the checksums of its blocks.
 func copyBlocks(ctx context.Context, to io.Writer, from wholeFile, output *Output) error {
 	if from.size != output.Bytes {
 		return fmt.Errorf("%w: the data file has %d bytes, but the output %d", block.ErrDamaged, from.size, output.Bytes)

@@ -15,9 +15,9 @@ import (
 // alone in its block.
 const blockSize = 256 << 10
 
-// The header of a block has four big-endian numbers: the CRC32C of all bytes of the block
-// after the checksum, the number of bytes of the frames (the raw size), the number of
-// stored bytes, the codec. The stored bytes follow the header.
+// A block's header has four big-endian numbers: the CRC32C of all bytes of the block after
+// these four bytes, the number of bytes of the uncompressed frames (the raw size), the number
+// of bytes stored after the header, and the codec.
 const (
 	headerSize       = 13
 	rawSizeOffset    = 4
@@ -54,14 +54,14 @@ func appendBlock(encoded, frames []byte) []byte {
 	return encoded
 }
 
-// header is the header of a block.
 type header struct {
 	encoded             [headerSize]byte
 	rawSize, storedSize int
 	codec               byte
 }
 
-// parseHeader parses a block's header. left is the number of bytes that may follow it.
+// parseHeader parses a block's header. left is the number of bytes that follow the header in
+// the file or section, and so an upper limit for the stored bytes.
 func parseHeader(encoded *[headerSize]byte, left int64) (header, error) {
 	h := header{*encoded, int(binary.BigEndian.Uint32(encoded[rawSizeOffset:])), int(binary.BigEndian.Uint32(encoded[storedSizeOffset:])), encoded[codecOffset]}
 	switch {
@@ -77,8 +77,8 @@ func parseHeader(encoded *[headerSize]byte, left int64) (header, error) {
 	return h, nil
 }
 
-// check returns an error unless the block's checksum matches its header and its stored
-// bytes.
+// check returns an error unless the checksum in the header matches the rest of the header and
+// the stored bytes.
 func (h *header) check(stored []byte) error {
 	want := binary.BigEndian.Uint32(h.encoded[:])
 	if got := crc32.Update(crc32.Checksum(h.encoded[rawSizeOffset:], castagnoli), castagnoli, stored); got != want {
@@ -87,9 +87,9 @@ func (h *header) check(stored []byte) error {
 	return nil
 }
 
-// decode returns the records of a block whose checksum is right. It decompresses into *raw,
-// which it replaces if it is too small. The records are valid until stored or *raw is
-// overwritten.
+// decode returns the records of a block. The caller must have verified the block's checksum.
+// decode decompresses into *raw, and replaces *raw by a larger buffer if necessary. The
+// records are valid until stored or *raw is overwritten.
 func (h *header) decode(stored []byte, raw *[]byte) (Records, error) {
 	frames := stored
 	if h.codec == codecS2 {

@@ -81,7 +81,7 @@ func TestDamagedBlocks(t *testing.T) {
 	_, err := readBlocks(append(bytes.Clone(encoded), encoded[:headerSize+1]...))
 	require.ErrorContains(t, err, fmt.Sprintf("block at byte %d", len(encoded)))
 
-	// The reader expects one byte more than the file has.
+	// The reader expects one byte more than it is given.
 	r := blockReader{input: bufio.NewReader(bytes.NewReader(encoded[:len(encoded)-1])), name: "file", left: int64(len(encoded))}
 	_, err = r.next(new([]byte), new([]byte))
 	require.ErrorIs(t, err, block.ErrDamaged)

@@ -18,8 +18,8 @@ const blockWriterMemory = blockSize + slabSize
 // writes the blocks to a file. Only one goroutine may use it.
 type BlockWriter struct {
 	file   io.Writer
-	frames []byte // of the block that is being filled
-	out    []byte // encoded blocks that are not written to the file yet
+	frames []byte // frames of the block that is being filled
+	out    []byte // encoded blocks that are not yet written to the file
 	offset int64  // encoded size of all blocks before the one that is being filled
 }
 
@@ -28,7 +28,7 @@ func NewBlockWriter(file io.Writer) *BlockWriter {
 	return &BlockWriter{file: file, frames: getBuffer(blockSize)[:0], out: getBuffer(slabSize)[:0]}
 }
 
-// Release frees the memory. The BlockWriter cannot be used any more.
+// Release frees the memory. After Release, no other method may be called.
 func (w *BlockWriter) Release() {
 	putBuffer(w.frames)
 	putBuffer(w.out)
@@ -48,8 +48,8 @@ func (w *BlockWriter) Add(key, value []byte) error {
 	return w.add(appendFrame(nil, key, value))
 }
 
-// add adds frames, all to the same block. Frames of more than blockSize bytes must be a
-// single frame.
+// add adds frames, all to the same block. If frames has more than blockSize bytes, it must
+// consist of a single frame.
 func (w *BlockWriter) add(frames []byte) error {
 	if len(w.frames)+len(frames) > blockSize {
 		if err := w.endBlock(); err != nil {
@@ -64,7 +64,8 @@ func (w *BlockWriter) add(frames []byte) error {
 }
 
 // EndBlock makes a block of the records that were added since the last block, if there are
-// any. It returns the offset after it, which is the size of all blocks in bytes.
+// any. It returns the size in bytes of all blocks so far, which is the offset at which the
+// next block begins.
 func (w *BlockWriter) EndBlock() (offset int64, err error) {
 	err = w.endBlock()
 	return w.offset, err
@@ -98,10 +99,10 @@ func (w *BlockWriter) flush() error {
 	return err
 }
 
-// ReadBlocks reads length bytes of blocks that a BlockWriter wrote, and yields the records
-// of each block. Error messages begin with name. The records of a block are valid until
-// those of the next block are yielded. The sequence ends after an error, which wraps
-// block.ErrDamaged if the bytes are not those that were written.
+// ReadBlocks reads length bytes of blocks that a BlockWriter wrote, and yields the records of
+// each block. Error messages begin with name. The records of a block are valid until the next
+// block's records are yielded. The sequence ends after an error. If the bytes differ from
+// those that were written, the error wraps block.ErrDamaged.
 func ReadBlocks(input io.Reader, name string, length int64) iter.Seq2[Records, error] {
 	return func(yield func(Records, error) bool) {
 		r := blockReader{input: bufio.NewReaderSize(input, int(min(length, blockSize))), name: name, left: length}
@@ -119,7 +120,7 @@ func ReadBlocks(input io.Reader, name string, length int64) iter.Seq2[Records, e
 // blockReader reads consecutive blocks.
 type blockReader struct {
 	input  *bufio.Reader
-	name   string // of the file or the section, for errors
+	name   string // name of the file or section, for error messages
 	offset int64  // offset of the next block from the beginning of the file or section
 	left   int64  // number of bytes from offset to the end
 	head   [headerSize]byte
@@ -143,8 +144,9 @@ func (r *blockReader) header() (header, error) {
 	return h, nil
 }
 
-// body reads the stored bytes of the block whose header was read into stored, and checks
-// them. The length of stored must be h.storedSize.
+// body reads the stored bytes of a block into the buffer stored, and verifies the block's
+// checksum. h is the block's header, which must have been read. The length of stored must be
+// h.storedSize.
 func (r *blockReader) body(h *header, stored []byte) error {
 	if _, err := io.ReadFull(r.input, stored); err != nil {
 		return r.wrapError(err)
@@ -157,9 +159,9 @@ func (r *blockReader) body(h *header, stored []byte) error {
 	return nil
 }
 
-// next reads and decodes the next block. It stores the block in *stored and decompresses it
-// into *raw; it replaces a buffer that is too small. It returns io.EOF if there is no
-// block.
+// next reads and decodes the next block. It reads the stored bytes into *stored and
+// decompresses them into *raw. It replaces a buffer that is too small by a larger one. It
+// returns io.EOF if there are no more blocks.
 func (r *blockReader) next(stored, raw *[]byte) (Records, error) {
 	h, err := r.header()
 	if err != nil {
@@ -180,8 +182,8 @@ func (r *blockReader) next(stored, raw *[]byte) (Records, error) {
 	return records, nil
 }
 
-// wrapError adds the position of the next block to err. If the file ends too early, the error
-// wraps block.ErrDamaged.
+// wrapError adds the offset of the next block to err. If err means that the file ends too
+// early, the returned error also wraps block.ErrDamaged.
 func (r *blockReader) wrapError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: the file ends before the block does", block.ErrDamaged)
@@ -193,7 +195,7 @@ func blockError(name string, offset int64, err error) error {
 	return fmt.Errorf("%s: block at byte %d: %w", name, offset, err)
 }
 
-// create creates a file that only the user can read. It fails if the file exists.
+// create creates a file that only its owner can read. It fails if the file exists.
 func create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }

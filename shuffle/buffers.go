@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Buffers of 1 KiB to 1 MiB are pooled. Their capacities are powers of two, and each power
-// has a pool.
+// Buffers of 1 KiB to 1 MiB are pooled. Their capacities are powers of two. There is a pool
+// for each capacity.
 const (
 	minSizeClass = 10
 	maxSizeClass = 20
@@ -14,8 +14,8 @@ const (
 
 var bufferPools [maxSizeClass - minSizeClass + 1]sync.Pool
 
-// getBuffer returns a buffer of n bytes with arbitrary content. Its capacity is the
-// smallest pooled power of two that is not less than n, or n if all of these are less.
+// getBuffer returns a buffer of n bytes with arbitrary content. Its capacity is the smallest
+// pooled capacity that is at least n, or exactly n if n exceeds all pooled capacities.
 func getBuffer(n int) []byte {
 	class := max(bits.Len(uint(max(n, 1)-1)), minSizeClass)
 	if class > maxSizeClass {
@@ -27,8 +27,8 @@ func getBuffer(n int) []byte {
 	return make([]byte, n, 1<<class)
 }
 
-// putBuffer returns a buffer from getBuffer to its pool, or leaves a buffer that is not
-// pooled to the garbage collector. The caller must not use the buffer afterwards.
+// putBuffer returns a buffer to the pool of its capacity. If there is no such pool, it leaves
+// the buffer to the garbage collector. The caller must not use the buffer afterwards.
 func putBuffer(buffer []byte) {
 	class := bits.Len(uint(cap(buffer))) - 1
 	if class < minSizeClass || class > maxSizeClass || cap(buffer) != 1<<class {
@@ -37,7 +37,7 @@ func putBuffer(buffer []byte) {
 	bufferPools[class-minSizeClass].Put(&buffer)
 }
 
-// bufferSize returns the capacity of a buffer that getBuffer returns for n bytes.
+// bufferSize returns the capacity of the buffer that getBuffer(n) returns.
 func bufferSize(n int) int64 {
 	class := max(bits.Len(uint(max(n, 1)-1)), minSizeClass)
 	if class > maxSizeClass {
@@ -51,24 +51,24 @@ const (
 	firstSlab = 64 << 10 // size of the first slab; each next one is twice as large, up to slabSize
 )
 
-// slabs allocates pieces of memory, and frees all of them at once. The pieces are parts of
-// slabs, which are buffers from getBuffer of firstSlab to slabSize bytes. A piece that is
-// larger than the next slab would be gets a slab of its size. A piece does not move. The
-// zero value is ready for use.
+// slabs allocates pieces of memory, which can only be freed all at once. A piece is a part of
+// a slab. A slab is a buffer from getBuffer, of firstSlab to slabSize bytes. A piece that does
+// not fit into the next slab gets a slab of its own size. A piece does not move. The zero
+// value is ready for use.
 type slabs struct {
-	list  [][]byte // the length of each is its capacity
-	used  int      // bytes used of the last slab
+	list  [][]byte // the slabs; the length of each is its capacity
+	used  int      // number of bytes that are in use in the last slab
 	bytes int64    // sum of the slabs' sizes
 }
 
-// position is where a piece begins: the slab's index in the upper 32 bits, the offset in
-// the slab in the lower.
+// position is where a piece begins: the slab's index in the upper 32 bits, the offset in the
+// slab in the lower 32 bits.
 type position uint64
 
 func (p position) slab() int   { return int(p >> 32) }
 func (p position) offset() int { return int(uint32(p)) }
 
-// grow returns the number of bytes that alloc(n) would add to s.bytes.
+// grow returns the number of bytes by which alloc(n) would increase s.bytes.
 func (s *slabs) grow(n int) int64 {
 	if len(s.list) > 0 && n <= len(s.list[len(s.list)-1])-s.used {
 		return 0
@@ -94,7 +94,6 @@ func (s *slabs) alloc(n int) (position, []byte) {
 // from returns the bytes from a position to the end of its slab.
 func (s *slabs) from(at position) []byte { return s.list[at.slab()][at.offset():] }
 
-// free frees all pieces.
 func (s *slabs) free() {
 	for _, slab := range s.list {
 		putBuffer(slab)

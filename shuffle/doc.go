@@ -1,9 +1,10 @@
-// Package shuffle moves records between the tasks of two stages, and has what tasks
-// need to sort and to aggregate more data than their memory holds.
+// Package shuffle moves records between the tasks of two stages. It also has a [Sorter] and a
+// [Table], with which tasks sort and aggregate more records than fit into memory.
 //
 // A record is a key and a value, both byte slices. A map task writes each record to a
-// partition of a [Writer]. The [Output] of the Writer goes to the driver, and from there to
-// the tasks of the next stage. Each of those reads one partition of all outputs:
+// partition of a [Writer]. The task sends the [Output] that the Writer returns to the driver,
+// and the driver sends it to the tasks of the next stage. Each task of the next stage reads
+// one partition of all outputs:
 //
 //	w := shuffle.From(ctx).NewWriter(id, partitions, budget)
 //	defer w.Abort() // removes everything, unless Commit was called
@@ -21,17 +22,17 @@
 //
 // A [Table] aggregates records by their keys, a [Sorter] sorts them.
 //
-// A [Service] is what an executor uses to take part in shuffles. It has the files of the
-// outputs of the executor's tasks, and serves their sections on the data port; a section is
-// one partition of one output. Tasks on the same host read the files directly.
+// An executor has one [Service], which creates the files of its tasks' outputs and serves
+// their sections on the data port. A section is one partition of one output. Tasks on the same
+// host read the files directly.
 //
 // # Files
 //
-// A frame is a record as bytes: the key's length (a uvarint), the key, the value's length
-// (a uvarint), the value. A block is a header and then frames of up to 256 KiB together, or
-// one larger frame. The header has the CRC32C of what follows it in the block, the number
-// of bytes of the frames, the number of stored bytes (each four bytes, big-endian), and the
-// codec (one byte: 0 none, 1 S2). Blocks can be concatenated. A data file has the blocks of
-// partition 0, then those of partition 1, and so on; its index file has the offset of each
-// partition and the end of the last one (eight bytes each, big-endian), and their CRC32C.
+// A frame is a record as bytes: the key's length (a uvarint), the key, the value's length (a
+// uvarint), the value. A block is a header followed by up to 256 KiB of frames, or by one
+// larger frame. The header has the CRC32C of the block's bytes after it, the number of bytes
+// of the frames, the number of stored bytes (each four bytes, big-endian), and the codec (one
+// byte: 0 none, 1 S2). Blocks can be concatenated. A data file has the blocks of partition 0,
+// then those of partition 1, and so on. Its index file has the offset of each partition and
+// the end of the last one (eight bytes each, big-endian), and the CRC32C of these offsets.
 package shuffle

@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	maxInFlight = 8 << 20 // most bytes that a Fetch has received and not yet yielded
-	maxPeers    = 4       // most peers from which a Fetch receives at a time
+	maxInFlight = 8 << 20 // limit of the bytes that a Fetch has received but not yet yielded
+	maxPeers    = 4       // largest number of peers from which a Fetch receives at a time
 )
 
-// wantedSection is a section that a Fetch has to read: the part of one output that is in
-// the Fetch's partition.
+// wantedSection is a section that a Fetch reads: one partition of one output.
 type wantedSection struct {
 	output            *Output
 	local             bool  // whether the section is read from a file on this host
-	offset            int64 // of the next byte to receive, in the section
-	reread            bool  // whether it was read again after block.ErrDamaged
-	viaShuffleService bool  // whether it is received from the shuffle service of its node
+	offset            int64 // offset in the section of the next byte to receive
+	reread            bool  // whether the section was requested again after block.ErrDamaged
+	viaShuffleService bool  // whether the section is received from its node's shuffle service
 	receivedSection
 }
 
@@ -33,28 +32,30 @@ type wantedSection struct {
 // consumer.
 type fetch struct {
 	yield      func(Records, error) bool
-	raw        []byte // decoded block
-	stored     []byte // block read from a file
+	raw        []byte // buffer for a decoded block
+	stored     []byte // buffer for a block that is read from a file
 	fileReader *bufio.Reader
 
 	sections  []*wantedSection
-	requested int   // number of sections, from the first on, that are requested or local
-	inFlight  int64 // sum of weight of the requested sections that are not consumed
+	requested int   // number of sections, from the first on, that are requested or need no request
+	inFlight  int64 // sum of the weights of the sections that are requested but not yet consumed
 
 	service      *Service
 	partition    int
 	stallTimeout time.Duration // how long a connection waits for the consumer
-	limit        int64         // largest inFlight, in bytes
+	limit        int64         // limit of inFlight, in bytes
 	receiver     *receiver     // nil until a section is requested
 }
 
-// Fetch yields, for all outputs, the blocks of one partition. Their order depends on the
-// partition and the order of the outputs only, so a task that runs again gets the same
-// records in the same order. It reads outputs on this host from their files. It fetches
-// other outputs from their executors or the shuffle services of their nodes, from several
-// at a time. It checks all bytes, and reads damaged ones a second time. The records of a
-// block are valid until the next one is yielded. The sequence ends after an error: a
-// *FetchError if an output cannot be read, or ctx's cause if ctx ends.
+// Fetch yields the blocks of one partition of all outputs. The order of the blocks depends
+// only on the partition and the order of the outputs, so a task attempt that runs again reads
+// the same records in the same order.
+//
+// Fetch reads outputs on this host from their files. It fetches other outputs from their
+// executors or from the shuffle services of their nodes, from several peers at a time. It
+// verifies all checksums, and reads a damaged section a second time. The records of a block
+// are valid until the next block is yielded. The sequence ends after an error: a *FetchError
+// if an output cannot be read, or ctx's cause if ctx ends.
 func (s *Service) Fetch(ctx context.Context, outputs []Output, partition int) iter.Seq2[Records, error] {
 	return func(yield func(Records, error) bool) {
 		if s == nil {
@@ -68,7 +69,7 @@ func (s *Service) Fetch(ctx context.Context, outputs []Output, partition int) it
 }
 
 // run yields the blocks. Tasks that read different partitions begin with different outputs, so
-// that they do not all request from the same peer at once.
+// that they do not all send requests to the same peer at the same time.
 func (f *fetch) run(ctx context.Context, outputs []Output) {
 	for i := range outputs {
 		o := &outputs[(i+f.partition)%len(outputs)]
@@ -85,7 +86,7 @@ func (f *fetch) run(ctx context.Context, outputs []Output) {
 	}
 }
 
-// close ends the receiver and frees memory.
+// close stops the receiver and frees the buffers.
 func (f *fetch) close() {
 	if f.receiver != nil {
 		f.receiver.stop()
@@ -98,9 +99,9 @@ func (f *fetch) close() {
 	}
 }
 
-// isOnThisHost reports whether an output's files can be read on this host. It returns true
-// for outputs of this service without opening their files, because the service could not
-// fetch from itself.
+// isOnThisHost reports whether this process can read an output's files. For an output of this
+// service it returns true without opening the files, because a service cannot fetch from
+// itself.
 func (s *Service) isOnThisHost(o *Output) bool {
 	if o.ExecutorID == s.options.ExecutorID {
 		return true
@@ -111,18 +112,18 @@ func (s *Service) isOnThisHost(o *Output) bool {
 	if s.indexes.has(o.Path) {
 		return true
 	}
-	file, err := os.Open(o.Path) // it fails if the file belongs to another user
+	file, err := os.Open(o.Path) // fails if the file belongs to another user
 	if err != nil {
 		return false
 	}
-	_ = file.Close() // it was only opened
+	_ = file.Close() // an error loses no data, because nothing was written
 	return true
 }
 
 var fileReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
 
-// readFile yields the blocks of a section on this host. It returns false if the sequence
-// has ended, because of an error or because the consumer wants no more.
+// readFile yields the blocks of a section on this host. It returns false if the sequence has
+// ended, because of an error or because yield returned false.
 func (f *fetch) readFile(ctx context.Context, s *wantedSection) bool {
 	for {
 		more, err := f.readBlocks(ctx, s)
@@ -138,8 +139,8 @@ func (f *fetch) readFile(ctx context.Context, s *wantedSection) bool {
 	}
 }
 
-// readBlocks yields the blocks of a section's file from s.offset on. more is false if the
-// sequence has ended; err is then nil.
+// readBlocks yields the blocks of a section's file from s.offset on. more is false if yield
+// returned false; err is then nil.
 func (f *fetch) readBlocks(ctx context.Context, s *wantedSection) (more bool, err error) {
 	opened, err := f.service.openSection(s.output.Path, f.partition, s.offset)
 	if err != nil {
@@ -174,7 +175,7 @@ func (f *fetch) readBlocks(ctx context.Context, s *wantedSection) (more bool, er
 	}
 }
 
-// sectionError returns the error of a section that cannot be read.
+// sectionError returns a *FetchError with the error of reading a section.
 func (f *fetch) sectionError(s *wantedSection, err error) error {
 	return &FetchError{Output: *s.output, Partition: f.partition, Err: err}
 }

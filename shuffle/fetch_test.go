@@ -36,15 +36,15 @@ func TestFetchFromFilesAndPeers(t *testing.T) {
 		require.Equal(t, ofPartition(all, p, partitions), got)
 	}
 	for range executors[0].Fetch(t.Context(), outputs, 0) {
-		break // the goroutines must end; TestMain checks that
+		break // TestMain checks that the goroutines end
 	}
 	executors[0].Remove(3)
 	_, err := fetchAll(t.Context(), executors[2].Service, outputs[6:11], 1)
 	requireFetchError(t, err, outputs[8], 1, block.ErrNotFound)
 }
 
-// A task that runs again on another executor gets the same records in the same order,
-// whichever outputs are on its host, and however little memory there is.
+// A task that runs again on another executor reads the same records in the same order. The
+// order does not depend on which outputs are on the executor's host, or on the memory budget.
 func TestTheOrderOfRecordsDependsOnTheOutputsOnly(t *testing.T) {
 	config := access(t)
 	var executors []*executor
@@ -77,8 +77,8 @@ func TestTheOrderOfRecordsDependsOnTheOutputsOnly(t *testing.T) {
 	}
 }
 
-// A connection that waits too long for the consumer is closed. Another connection fetches
-// the rest.
+// A connection that waits too long for the consumer is closed. The remaining blocks are
+// fetched on a new connection.
 func TestConnectionsAreReplacedIfTheConsumerIsSlow(t *testing.T) {
 	config := access(t)
 	one, two := newExecutor(t, config, "1", "a"), newExecutor(t, config, "2", "b")
@@ -115,7 +115,7 @@ func TestFetchFromDamagedFiles(t *testing.T) {
 	for _, fault := range []struct {
 		name   string
 		apply  func(t *testing.T, out Output)
-		local  error // error in the executor itself, and in others on its host
+		local  error // expected error of the executor that wrote the file, and of others on its host
 		remote error
 	}{
 		{"data removed", func(t *testing.T, out Output) { require.NoError(t, os.Remove(out.Path)) }, os.ErrNotExist, block.ErrNotFound},
@@ -152,8 +152,8 @@ func flip(t testing.TB, path string, at int64) {
 	require.NoError(t, file.Close())
 }
 
-// If bytes are damaged in transfer or in memory, but not on disk, they are right when they
-// are read again.
+// If bytes are damaged in transfer or in memory, but not on disk, the second read of the
+// section returns the right bytes.
 func TestADamagedSectionIsReadAgain(t *testing.T) {
 	config := access(t)
 	one, two := newExecutor(t, config, "1", "a"), newExecutor(t, config, "2", "b")
@@ -171,7 +171,7 @@ func TestADamagedSectionIsReadAgain(t *testing.T) {
 			}
 		}
 		if reader == two {
-			// When the section is requested for the second time, it is not damaged.
+			// The server damages the section only in its reply to the first request.
 			requests := 0
 			server, err := transfer.Listen("127.0.0.1:0", func(id block.ID) (transfer.Content, error) {
 				if requests++; requests == 2 {
@@ -238,7 +238,7 @@ func TestOutputIsFetchedIfItsLocalFileCannotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ofPartition(pairs, 0, 1), got)
 
-	one.server.Close() // the executor does not answer, but its files are still there
+	one.server.Close() // the executor does not answer, but its files still exist
 	got, err = fetchAll(t.Context(), two.Service, []Output{out}, 0)
 	require.NoError(t, err)
 	require.Equal(t, ofPartition(pairs, 0, 1), got)

@@ -9,8 +9,8 @@ import (
 // A frame is a record as bytes: the key's length (a uvarint), the key, the value's
 // length (a uvarint), the value.
 
-// maxRecord is the largest size of a frame in bytes, and so of the frames of a block,
-// because a larger frame than blockSize has its own block.
+// maxRecord is the largest size of a frame, in bytes. It is also the largest size of the
+// frames of a block, because a frame larger than blockSize has a block of its own.
 const maxRecord = 1 << 30
 
 // frameSize returns the size of a record's frame.
@@ -20,7 +20,7 @@ func frameSize(key, value []byte) int {
 
 func uvarintSize(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
 
-// putFrame writes a record's frame to p, whose length must be frameSize(key, value).
+// putFrame writes a record's frame to p. The length of p must be frameSize(key, value).
 func putFrame(p, key, value []byte) {
 	n := 1
 	if len(key) < 0x80 {
@@ -43,9 +43,9 @@ func appendFrame(p, key, value []byte) []byte {
 	return append(binary.AppendUvarint(p, uint64(len(value))), value...)
 }
 
-// cutField splits p, which begins with a field's length and the field, into the field and
-// the rest. A field is a key or a value. cutField panics if p ends before the field does,
-// and allocates nothing.
+// cutField splits p, which begins with a field's length and the field, into the field and the
+// remaining bytes. A field is a key or a value. cutField panics if p ends before the field
+// does. It does not allocate memory.
 func cutField(p []byte) (field, rest []byte) {
 	n := int(p[0])
 	if n < 0x80 {
@@ -86,7 +86,7 @@ func countFrames(p []byte) (int, error) {
 // Records are the records of a block, in order. They are valid until the next block
 // is read.
 type Records struct {
-	rest  []byte // the frames that Next has yet to return
+	rest  []byte // frames that Next has not yet returned
 	count int
 }
 

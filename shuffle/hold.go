@@ -10,11 +10,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// HoldKey returns the key that tasks pass to bobbin.Task.Hold for their output of a
-// shuffle. While an executor holds data under a key, dynamic allocation does not stop it.
+// HoldKey returns the key that a map task passes to bobbin.Task.Hold. While an executor has
+// data under a key, dynamic allocation does not stop the executor.
 func HoldKey(shuffle uint64) string { return fmt.Sprintf("%s%d", sectionPrefix, shuffle) }
 
-// Release removes the outputs of the shuffle whose HoldKey is key. It ignores other keys.
+// Release removes the outputs of the shuffle for which HoldKey returned key. It ignores keys
+// that HoldKey did not return.
 func (s *Service) Release(key string) {
 	if number, ok := strings.CutPrefix(key, sectionPrefix); ok {
 		if shuffle, err := strconv.ParseUint(number, 10, 64); err == nil {

@@ -39,7 +39,8 @@ func encodeIndex(offsets []int64) []byte {
 	return binary.BigEndian.AppendUint32(encoded, crc32.Checksum(encoded, castagnoli))
 }
 
-// decodeIndex decodes the content of an index file. It fails with block.ErrDamaged.
+// decodeIndex decodes the content of an index file. If the content is invalid, it fails with
+// block.ErrDamaged.
 func decodeIndex(encoded []byte) ([]int64, error) {
 	n := len(encoded)/8 - 1
 	if n < 1 || len(encoded)%8 != 4 {
@@ -60,8 +61,8 @@ func decodeIndex(encoded []byte) ([]int64, error) {
 }
 
 // decodeSealedIndex decodes the index file of a sealed data file. It returns the offsets
-// that the sections would have in a file that is not sealed. It fails with
-// block.ErrDamaged.
+// that the sections would have in a file that is not sealed. If the content is invalid, it fails
+// with block.ErrDamaged.
 func decodeSealedIndex(encoded []byte) ([]int64, error) {
 	sealed, err := shufflehandler.ParseIndex(encoded)
 	if err != nil {
@@ -78,7 +79,8 @@ func decodeSealedIndex(encoded []byte) ([]int64, error) {
 	return offsets, nil
 }
 
-// readIndex reads the index file of a data file.
+// readIndex reads the index file of a data file and returns its offsets. data is the path of
+// the data file.
 func readIndex(data string) ([]int64, error) {
 	path := indexPath(data)
 	info, err := os.Stat(path)
@@ -103,16 +105,15 @@ func readIndex(data string) ([]int64, error) {
 	return offsets, nil
 }
 
-// maxIndexBytes is the most memory in bytes that an indexCache takes, unless a single index
-// needs more.
+// maxIndexBytes is the memory limit of an indexCache, in bytes. A single index may exceed it.
 const maxIndexBytes = 16 << 20
 
-// indexCache has the decoded indexes that were used most recently, by the paths of their
-// data files. The zero value is empty. It is safe for concurrent use.
+// indexCache caches the most recently used decoded indexes, by the paths of their data files.
+// The zero value is an empty cache. It is safe for concurrent use.
 type indexCache struct {
 	mu      sync.Mutex
 	entries map[string]*list.Element
-	recent  list.List // of *cachedIndex, the least recently used first
+	recent  list.List // *cachedIndex values, least recently used first
 	bytes   int
 }
 
@@ -123,7 +124,7 @@ type cachedIndex struct {
 
 func (c *cachedIndex) bytes() int { return 8*len(c.offsets) + len(c.data) + 128 }
 
-// get returns the offsets in the index of a data file. If they are not in the cache, get
+// get returns the offsets in the index of a data file. If the index is not in the cache, get
 // reads the index file.
 func (c *indexCache) get(data string) ([]int64, error) {
 	c.mu.Lock()

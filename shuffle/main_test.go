@@ -43,8 +43,8 @@ type executor struct {
 	server *transfer.Server
 }
 
-// newExecutor starts an executor. Executors with the same host, which is only a name, can
-// read each other's files.
+// newExecutor starts an executor. host is only a name. Executors with the same host read each
+// other's files.
 func newExecutor(t testing.TB, config *tls.Config, id, host string) *executor {
 	ports := transfer.Options{TLS: config, Timeout: 5 * time.Second}
 	client := transfer.NewClient(ports)
@@ -62,7 +62,6 @@ func newService(t testing.TB) *Service {
 	return s
 }
 
-// pair is a record.
 type pair struct{ key, value string }
 
 // randomPairs returns n records of various sizes.
@@ -75,10 +74,9 @@ func randomPairs(seed uint64, n int) []pair {
 	return pairs
 }
 
-// partitionOf is the partition of a record in tests.
 func partitionOf(p pair, partitions int) int { return (len(p.value)*7 + len(p.key)) % partitions }
 
-// write commits an output of records.
+// write writes and commits a map output that has the records.
 func write(t testing.TB, s *Service, id MapID, partitions int, budget int64, pairs []pair) Output {
 	w := s.NewWriter(id, partitions, budget)
 	defer w.Abort()
@@ -124,8 +122,7 @@ func ofPartition(pairs []pair, partition, partitions int) (found []pair) {
 	return found
 }
 
-// files returns the names of all files below the directory in which a service creates its
-// own.
+// files returns the names of all files of a service.
 func files(t testing.TB, s *Service) (names []string) {
 	require.NoError(t, filepath.WalkDir(s.options.Directory, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
@@ -136,7 +133,7 @@ func files(t testing.TB, s *Service) (names []string) {
 	return names
 }
 
-// blockBytes returns the blocks of records.
+// blockBytes returns records encoded as blocks.
 func blockBytes(t testing.TB, pairs []pair) []byte {
 	var out bytes.Buffer
 	w := NewBlockWriter(&out)

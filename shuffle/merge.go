@@ -17,15 +17,15 @@ import (
 // for reading the file.
 const cursorBytes = 2*blockSize + 32<<10
 
-// cursor reads the records of a file in order.
+// cursor reads the sorted records of a file in order.
 type cursor struct {
 	file        *os.File
 	blocks      blockReader
 	stored, raw []byte
 	records     Records
 	prefix      uint64
-	key, value  []byte // of the current record; the first eight bytes of key are the prefix
-	done        bool   // there is no current record
+	key, value  []byte // key and value of the current record; the first eight bytes of key are its prefix
+	done        bool   // whether all records were read; there is then no current record
 }
 
 // openCursor opens a file and reads its first record. The caller must close the cursor.
@@ -50,7 +50,7 @@ func openCursor(path string) (*cursor, error) {
 }
 
 func (c *cursor) close() {
-	_ = c.file.Close() // it was only read
+	_ = c.file.Close() // an error loses no data, because the file was only read
 	if c.blocks.input != nil {
 		c.blocks.input.Reset(nil)
 		fileReaders.Put(c.blocks.input)
@@ -59,7 +59,7 @@ func (c *cursor) close() {
 	putBuffer(c.raw)
 }
 
-// next goes to the next record, or sets done.
+// next advances to the next record. It sets done if there are no more records.
 func (c *cursor) next() error {
 	for {
 		key, value, ok := c.records.Next()
@@ -82,7 +82,7 @@ func (c *cursor) next() error {
 	}
 }
 
-// before reports whether the current record of c comes before that of d in the sort order.
+// before reports whether c's current record is less than d's in the sort order.
 func (c *cursor) before(d *cursor) bool {
 	if c.prefix != d.prefix {
 		return c.prefix < d.prefix
@@ -93,9 +93,9 @@ func (c *cursor) before(d *cursor) bool {
 	return bytes.Compare(c.key, d.key) < 0
 }
 
-// tree is a tournament tree of losers: a node has the index of the cursor that lost there,
-// because its record is greater. losers[0] has the index of the cursor with the least
-// record.
+// tree is a tournament tree of losers (see Knuth, volume 3, 5.4.1). For each node except 0,
+// losers has the index of the cursor that lost the comparison at the node, because its record is
+// greater. losers[0] is the index of the cursor with the least record.
 type tree struct {
 	cursors []*cursor
 	losers  []int
@@ -107,7 +107,8 @@ func newTree(cursors []*cursor) *tree {
 	return t
 }
 
-// play fills the subtree of a node and returns its winner.
+// play fills the subtree of a node and returns the index of the cursor with the least record
+// in the subtree.
 func (t *tree) play(node int) int {
 	if node >= len(t.cursors) {
 		return node - len(t.cursors)
@@ -144,7 +145,7 @@ type merge struct {
 	n       int // number of records that next has returned
 }
 
-// newMerge opens files. The caller must close the merge that it returns, even if it also
+// newMerge opens sorted files. The caller must close the returned merge, even if newMerge also
 // returns an error.
 func newMerge(ctx context.Context, paths []string) (*merge, error) {
 	m := &merge{ctx: ctx}
@@ -159,8 +160,8 @@ func newMerge(ctx context.Context, paths []string) (*merge, error) {
 	return m, nil
 }
 
-// next returns the cursor whose current record is the next one, or nil if there are no more
-// records. It fails with ctx's cause if ctx has ended.
+// next returns the cursor whose current record is the next record of the merge, or nil if
+// there are no more records. It fails with ctx's cause if ctx has ended.
 func (m *merge) next() (*cursor, error) {
 	if m.n > 0 {
 		if err := m.tree.advance(); err != nil {
@@ -183,9 +184,9 @@ func (m *merge) close() {
 	}
 }
 
-// mergeFiles opens all files, for Next to read their records in order. If the budget does
-// not allow reading all files at the same time, it first merges some of them into larger
-// files.
+// mergeFiles opens all spilled files, so that Next can read their records in order. If the
+// budget does not allow reading all files at the same time, it first merges some of them into
+// larger files.
 func (s *Sorter) mergeFiles(ctx context.Context) (err error) {
 	width := int(max(s.budget/cursorBytes, 2))
 	for len(s.spilled) > width {
@@ -200,7 +201,8 @@ func (s *Sorter) mergeFiles(ctx context.Context) (err error) {
 	return err
 }
 
-// mergeFirst merges the first n files into one, and puts that at the end of s.spilled.
+// mergeFirst merges the first n files of s.spilled into one file, and appends that file to
+// s.spilled.
 func (s *Sorter) mergeFirst(ctx context.Context, n int) error {
 	m, failed := newMerge(ctx, s.spilled[:n])
 	defer m.close()
@@ -221,7 +223,7 @@ func (s *Sorter) mergeFirst(ctx context.Context, n int) error {
 		}
 	})
 	if err == nil && failed != nil {
-		_ = os.Remove(path) // the directory's owner removes what stays
+		_ = os.Remove(path) // if Remove fails, the owner of s.directory removes the file later
 	}
 	if failed != nil {
 		return failed
@@ -231,7 +233,7 @@ func (s *Sorter) mergeFirst(ctx context.Context, n int) error {
 	}
 	s.bytes += written
 	for _, merged := range s.spilled[:n] {
-		_ = os.Remove(merged) // the directory's owner removes what stays
+		_ = os.Remove(merged) // if Remove fails, the owner of s.directory removes the file later
 	}
 	s.spilled = append(s.spilled[n:], path)
 	return nil

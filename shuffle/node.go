@@ -23,27 +23,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/shufflehandler"
 )
 
-// NodeOptions say how a Service uses the shuffle services of nodes. These are
-// mapreduce_shuffle in NodeManagers and the shuffle service of standalone workers, which
-// has the same protocol. A map output that its node's service serves remains available
-// after its executor has ended.
+// NodeOptions configure how a Service uses the shuffle services of nodes: mapreduce_shuffle in
+// a NodeManager, or the shuffle service of a standalone worker, which has the same protocol. A
+// map output that a node's shuffle service serves remains available after its executor has
+// ended.
 type NodeOptions struct {
 	// Application is the application's id.
 	Application string
-	// Secret is the application's secret, which all its processes know. The keys of sealed
-	// files and the password for the shuffle services are derived from it.
+	// Secret is the application's secret, which all processes of the application have. The
+	// keys of sealed files and the password for the shuffle services are derived from it.
 	Secret []byte
-	// Timeout is how long a service may send nothing before a request to it fails.
-	// Executors set network.timeout; 0 means two minutes.
+	// Timeout is how long a shuffle service may send nothing before a request to it fails.
+	// Executors set it to network.timeout. 0 means two minutes.
 	Timeout time.Duration
 
 	// Address is the host:port of the shuffle service of this executor's node. If it is "",
-	// the outputs of this executor are lost with it.
+	// the outputs of this executor are lost when the executor ends.
 	Address string
 	// Directories are the application's directories on this node's disks.
 	Directories []string
-	// Required makes each Writer fail if this node's service does not work. If Required is
-	// false, the outputs are then lost with their executor.
+	// Required makes each Writer fail if this node's shuffle service does not work. If
+	// Required is false and the shuffle service does not work, outputs are served by the
+	// executor only, and are lost when the executor ends.
 	Required bool
 }
 
@@ -51,20 +52,20 @@ type NodeOptions struct {
 // application's secret.
 func ServicePassword(secret []byte) []byte { return deriveKey(secret, "service of a node") }
 
-// tryTimeout is how long the test of this node's service by try may take.
+// tryTimeout limits how long node.try may take.
 const tryTimeout = 20 * time.Second
 
-// node is the part of a Service that uses the shuffle services of nodes. In the options,
-// and below, "this node" is the one on which the executor runs.
+// node is the part of a Service that uses the shuffle services of nodes. "This node" is the
+// node on which the executor runs.
 type node struct {
 	NodeOptions
 	client *shufflehandler.Client
 
 	trying   sync.Once
-	usable   []string // the Directories from which this node's service serves files, as try found
+	usable   []string // the Directories whose files this node's shuffle service can serve; set by try
 	problem  error    // why usable is empty
 	reported atomic.Bool
-	next     atomic.Uint64 // number of outputs, for using the directories in turn
+	next     atomic.Uint64 // number of outputs so far; selects the next one of usable
 }
 
 func newNode(options NodeOptions) *node {
@@ -75,26 +76,26 @@ func newNode(options NodeOptions) *node {
 
 var errNoNodes = errors.New("this process does not use the shuffle services of nodes")
 
-// isSealed reports whether data, the path of a data file, is one that a node's service
-// serves. All data files that it serves are sealed, and no others are.
+// isSealed reports whether a data file is sealed (encrypted; see sealed.go). data is its path.
+// The data files that a node's shuffle service serves are sealed, and no others.
 func isSealed(data string) bool { return filepath.Base(data) == shufflehandler.DataFile }
 
-// outputName returns the name by which a node's service knows the output whose data file
-// has the path data.
+// outputName returns the map output's name in requests to a node's shuffle service. data is
+// the path of the output's data file.
 func outputName(data string) string { return filepath.Base(filepath.Dir(data)) }
 
-// seal returns the cipher of a data file.
+// seal returns the cipher for a data file.
 func (n *node) seal(data string) cipher.AEAD { return newSeal(n.Secret, outputName(data)) }
 
-// prefix returns the string with which the names of all outputs of a shuffle begin.
+// prefix returns the common prefix of the names of all outputs of a shuffle.
 func (n *node) prefix(shuffle uint64) string {
 	return fmt.Sprintf("bobbin_%s_%d_", n.Application, shuffle)
 }
 
-// KeepsOnNode reports whether this node's service keeps serving the executor's outputs
-// after the executor has ended. To find out, the first call writes a small file to each
-// directory and fetches it from the service. KeepsOnNode returns an error if the service is
-// required and does not work.
+// KeepsOnNode reports whether this node's shuffle service continues to serve the executor's
+// outputs after the executor has ended. The first call tests this: it writes a small file to
+// each directory and fetches it from the shuffle service. KeepsOnNode returns an error if the
+// shuffle service is required and does not work.
 func (s *Service) KeepsOnNode() (bool, error) {
 	if s == nil {
 		return false, errNoService
@@ -115,9 +116,9 @@ func (s *Service) KeepsOnNode() (bool, error) {
 	return false, nil
 }
 
-// try sets n.usable to the directories from which the service serves files that this
-// executor writes. If there are none, it sets n.problem to the reason, for example that the
-// NodeManager may not read this user's files, or that it requires HTTPS.
+// try sets n.usable to the directories from which the shuffle service can serve files that
+// this executor writes. If there are none, it sets n.problem to the reason, for example that
+// the NodeManager may not read this user's files, or that it requires HTTPS.
 func (n *node) try() {
 	if n.Address == "" {
 		n.problem = errors.New("the node has none: add mapreduce_shuffle to yarn.nodemanager.aux-services there; a standalone worker has one unless its own shuffle.service is off")
@@ -146,7 +147,7 @@ func (n *node) tryDirectory(ctx context.Context, directory string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(filepath.Dir(data)) }() // if it fails, YARN removes it with the application
+	defer func() { _ = os.RemoveAll(filepath.Dir(data)) }() // if this fails, YARN removes the files with the application
 	for got, err := range n.fetch(ctx, n.Address, 0, []string{data}) {
 		if err != nil {
 			return err
@@ -158,17 +159,17 @@ func (n *node) tryDirectory(ctx context.Context, directory string) error {
 	return nil
 }
 
-// create writes the data file and the index file of an output for this node's service. It
-// calls write to write the sections to the data file; write returns their offsets before
-// sealing. create returns the path of the data file and these offsets. If it fails, it
-// removes the files.
+// create writes the data file and the index file of an output that this node's shuffle service
+// will serve. It calls write, which must write the sections to the data file and return their
+// offsets before sealing. create returns the path of the data file and these offsets. If it
+// fails, it removes the files.
 func (n *node) create(id MapID, write func(*sealWriter) ([]int64, error)) (data string, offsets []int64, err error) {
 	return n.createIn(n.usable[n.next.Add(1)%uint64(len(n.usable))], id, write)
 }
 
 func (n *node) createIn(local string, id MapID, write func(*sealWriter) ([]int64, error)) (data string, offsets []int64, err error) {
-	// The name must be unique, also among attempts, because the key of the file is derived
-	// from it.
+	// The name must be unique, even among attempts of the same task, because the key of the
+	// file is derived from it.
 	random := make([]byte, 12)
 	_, _ = rand.Read(random) // never fails
 	name := fmt.Sprintf("%s%d_%d_%s", n.prefix(id.Shuffle), id.Map, id.Attempt, hex.EncodeToString(random))
@@ -181,7 +182,7 @@ func (n *node) createIn(local string, id MapID, write func(*sealWriter) ([]int64
 	data = filepath.Join(directory, shufflehandler.DataFile)
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(directory) // if it fails, YARN removes it with the application
+			_ = os.RemoveAll(directory) // if this fails, YARN removes the files with the application
 		}
 	}()
 	file, err := createReadable(data)
@@ -202,14 +203,14 @@ func (n *node) createIn(local string, id MapID, write func(*sealWriter) ([]int64
 	return data, offsets, errors.Join(err, index.Close())
 }
 
-// makeDirectory makes a directory that its group may read, unless the directory exists.
-// With LinuxContainerExecutor the NodeManager reads the files as a member of the group.
-// YARN sets the setgid bit on the application's directory, so new files and directories in
-// it inherit its group. New directories inherit the bit as well, and Chmod must not remove
-// it.
+// makeDirectory creates a directory that its group may read, unless the directory exists. With
+// LinuxContainerExecutor the NodeManager reads the files as a member of the group. YARN sets
+// the setgid bit on the application's directory, so new files and directories in it inherit
+// its group. New directories also inherit the setgid bit, and makeDirectory's Chmod must
+// preserve the bit.
 func makeDirectory(path string) error {
 	if err := os.Mkdir(path, 0o750); errors.Is(err, fs.ErrExist) {
-		return nil // made by an executor of the same user
+		return nil // created by another executor of the same user
 	} else if err != nil {
 		return err
 	}
@@ -217,7 +218,7 @@ func makeDirectory(path string) error {
 	if err != nil || info.Mode().Perm()&0o050 == 0o050 {
 		return err
 	}
-	return os.Chmod(path, info.Mode()|0o050) // the umask has removed these bits
+	return os.Chmod(path, info.Mode()|0o050) // the umask may have removed these bits
 }
 
 // createReadable creates a file that its group may read, whatever the umask is. It fails if
@@ -227,7 +228,7 @@ func createReadable(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return file, file.Chmod(0o640) // whatever the umask is
+	return file, file.Chmod(0o640)
 }
 
 // commitSealed creates an output for this node's service, as create does, and registers it.
@@ -242,8 +243,8 @@ func (s *Service) commitSealed(id MapID, write func(*sealWriter) ([]int64, error
 	return path, offsets, err
 }
 
-// remove removes all outputs of a shuffle that this node's service serves, including
-// outputs of executors of this node that have ended.
+// remove removes all outputs of a shuffle from this node's directories, including outputs of
+// executors of this node that have ended.
 func (n *node) remove(shuffle uint64, logger *slog.Logger) {
 	for _, local := range n.Directories {
 		found, err := filepath.Glob(shufflehandler.Directory(local, n.prefix(shuffle)+"*"))
@@ -259,16 +260,17 @@ func (n *node) remove(shuffle uint64, logger *slog.Logger) {
 // unsealed is a section that is being received from a node's service. Its bytes are
 // decrypted as they are read.
 type unsealed struct {
-	data  string // path of its data file
+	data  string // path of the section's data file
 	size  int64
 	input io.Reader // the decrypted bytes of the section
 }
 
-// fetch requests a partition of several outputs from the shuffle service at address,
-// host:port. It yields one section for each output. data has the paths of the outputs' data
+// fetch requests one partition of several outputs from the shuffle service at address,
+// host:port, and yields one section for each output. data has the paths of the outputs' data
 // files. The sequence ends after an error. The error wraps transfer.ErrUnreachable if the
-// service does not answer as it should, and block.ErrNotFound if it cannot read the files.
-// It wraps block.ErrDamaged if the bytes are not those that were written.
+// shuffle service cannot be reached or its reply is invalid, block.ErrNotFound if the shuffle
+// service cannot read the files, and block.ErrDamaged if the bytes differ from those that were
+// written.
 func (n *node) fetch(ctx context.Context, address string, partition int, data []string) func(yield func(unsealed, error) bool) {
 	return func(yield func(unsealed, error) bool) {
 		names := make([]string, len(data))
@@ -302,7 +304,7 @@ func (r serviceReader) Read(p []byte) (int, error) {
 }
 
 // serviceError translates an error of package shufflehandler to an error that node.fetch
-// documents.
+// returns.
 func serviceError(err error) error {
 	var status *shufflehandler.StatusError
 	switch {
@@ -311,12 +313,12 @@ func serviceError(err error) error {
 	case errors.Is(err, shufflehandler.ErrUnreachable), errors.Is(err, shufflehandler.ErrMalformed):
 		return fmt.Errorf("%w: %w", transfer.ErrUnreachable, err)
 	}
-	return err // ctx's cause
+	return err // the cause of the context's end
 }
 
-// receiveFromNode receives sections, all of one executor, from their node's service. If it
-// fails, it returns the sections that were not received completely; the first of them is
-// the one that failed.
+// receiveFromNode receives sections, all of one executor, from the shuffle service of the
+// executor's node. If it fails, it returns the sections that were not received completely; the
+// first of them is the one that failed.
 func (r *receiver) receiveFromNode(sections []*wantedSection) (rest []*wantedSection, err error) {
 	node := r.service.node
 	if node == nil {
@@ -338,7 +340,7 @@ func (r *receiver) receiveFromNode(sections []*wantedSection) (rest []*wantedSec
 		}
 		if err == nil {
 			input.Reset(got.input)
-			_, err = io.CopyN(io.Discard, input, s.offset) // skip what was received before
+			_, err = io.CopyN(io.Discard, input, s.offset) // skip the bytes that were received earlier
 		}
 		if err == nil {
 			err = r.receiveSection(got.data, got.size-s.offset, input, s)

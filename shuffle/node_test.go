@@ -25,8 +25,8 @@ func newTestNode(t testing.TB, locals ...string) *shufflehandlertest.Service {
 	return shufflehandlertest.Start(t, ServicePassword(testSecret), locals...)
 }
 
-// on makes an executor keep its outputs with the shuffle service n. If n is nil, the
-// executor only reads from shuffle services.
+// on sets the shuffle service that serves the executor's outputs to n. If n is nil, the
+// executor can only read from shuffle services.
 func (x *executor) on(n *shufflehandlertest.Service) *executor {
 	options := NodeOptions{Application: shufflehandlertest.Application, Secret: testSecret, Timeout: 5 * time.Second}
 	if n != nil {
@@ -46,7 +46,7 @@ func TestOutputsOutliveTheirExecutorsOnNodes(t *testing.T) {
 	outputs := []Output{
 		write(t, one.Service, MapID{1, 0, 0}, partitions, 0, pairs[0]), // several spills
 		write(t, one.Service, MapID{1, 1, 0}, partitions, 0, pairs[1]),
-		write(t, one.Service, MapID{1, 2, 0}, partitions, 64<<20, pairs[2]), // in memory until Commit
+		write(t, one.Service, MapID{1, 2, 0}, partitions, 64<<20, pairs[2]), // all records are in memory until Commit
 		write(t, one.Service, MapID{1, 3, 0}, partitions, 0, pairs[3]),
 		write(t, plain.Service, MapID{1, 4, 0}, partitions, 0, pairs[4]),
 	}
@@ -189,8 +189,8 @@ func TestAServiceThatDoesNotWorkIsNotUsed(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// With LinuxContainerExecutor, the NodeManager reads the files as a member of their group.
-// New files inherit the group from the application's directory.
+// With LinuxContainerExecutor, the NodeManager reads the files as a member of their group. New
+// files inherit the group of the application's directory.
 func TestTheGroupMayReadOutputsOfNodes(t *testing.T) {
 	for _, umask := range []int{0o027, 0o077, 0} {
 		t.Run(fmt.Sprintf("umask %03o", umask), func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// MapID identifies the output of an attempt of a map task. No two attempts of the task may
-// have the same Attempt, even if they belong to different attempts of the stage.
+// MapID identifies the output of an attempt of a map task. Two attempts of a task must have
+// different Attempt numbers, even if they belong to different attempts of the stage.
 type MapID struct{ Shuffle, Map, Attempt uint64 }
 
 func (id MapID) String() string { return fmt.Sprintf("%d_%d_%d", id.Shuffle, id.Map, id.Attempt) }
@@ -17,12 +17,13 @@ func (id MapID) String() string { return fmt.Sprintf("%d_%d_%d", id.Shuffle, id.
 // Output describes the committed output of a map task.
 type Output struct {
 	MapID      MapID
-	ExecutorID string // executor that made it and serves it
-	Host       string // the executor's host
-	Address    string // the executor's data port
-	Path       string // data file; "" if there are no records
-	// Node is the host:port of the node's shuffle service, if that also serves the output;
-	// it continues after the executor has ended. "" if only the executor serves the output.
+	ExecutorID string // id of the executor that wrote the output and serves it
+	Host       string
+	Address    string // host:port of the executor's data port
+	Path       string // path of the data file; "" if the output has no records
+	// Node is the host:port of the node's shuffle service, if the shuffle service also serves
+	// the output. The output then remains available after the executor has ended. "" means
+	// that only the executor serves the output.
 	Node    string
 	Sizes   Sizes // stored bytes of each partition
 	Records int64
@@ -36,8 +37,8 @@ type Output struct {
 // sectionPrefix is the prefix of the ids of sections.
 const sectionPrefix = "shuffle_"
 
-// sectionID returns the id of a section: the part of an output's partition from a byte
-// offset to the end.
+// sectionID returns the id under which a part of a section is fetched: the bytes of an
+// output's partition from an offset to the end.
 func sectionID(id MapID, partition int, offset int64) block.ID {
 	name := append([]byte(sectionPrefix), id.String()...)
 	name = strconv.AppendInt(append(name, '_'), int64(partition), 10)
@@ -47,7 +48,7 @@ func sectionID(id MapID, partition int, offset int64) block.ID {
 	return block.ID(name)
 }
 
-// parseSection parses the id of a section. ok is false for other ids.
+// parseSection parses an id that sectionID returned. ok is false for other ids.
 func parseSection(section block.ID) (id MapID, partition int, offset int64, ok bool) {
 	rest, ok := strings.CutPrefix(string(section), sectionPrefix)
 	if !ok {
@@ -61,7 +62,7 @@ func parseSection(section block.ID) (id MapID, partition int, offset int64, ok b
 	for i, field := range fields {
 		bitSize := 64
 		if i >= 3 {
-			bitSize = 31 + 32*(i-3) // partition and offset must not overflow
+			bitSize = 31 + 32*(i-3) // 31 bits for the partition, 63 for the offset, so that neither overflows a signed integer
 		}
 		n, err := strconv.ParseUint(field, 10, bitSize)
 		if err != nil {
@@ -72,11 +73,12 @@ func parseSection(section block.ID) (id MapID, partition int, offset int64, ok b
 	return MapID{numbers[0], numbers[1], numbers[2]}, int(numbers[3]), int64(numbers[4]), true
 }
 
-// fileID returns the id of the data file or the index file of an output. suffix says which.
-// A file that only the executor serves also has its id as its name.
+// fileID returns the id of a file of an output: of the data file if suffix is dataSuffix, of
+// the index file if it is indexSuffix. The id is also the file's name, unless the file is
+// sealed.
 func fileID(id MapID, suffix string) block.ID { return block.ID(sectionPrefix + id.String() + suffix) }
 
-// parseFile parses the id of a file of an output. ok is false for other ids.
+// parseFile parses an id that fileID returned. ok is false for other ids.
 func parseFile(file block.ID) (id MapID, suffix string, ok bool) {
 	for _, suffix := range []string{dataSuffix, indexSuffix} {
 		if name, ok := strings.CutSuffix(string(file), suffix); ok {

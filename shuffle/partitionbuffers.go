@@ -1,12 +1,12 @@
 package shuffle
 
-// partitionBuffers has the frames of a Writer's records in memory. Each buffer has frames
-// of one partition, in the order in which they were added.
+// partitionBuffers are buffers for the frames of a Writer's records. A buffer has frames of
+// one partition only, in the order in which they were added.
 type partitionBuffers struct {
 	slabs slabs
-	size  int        // of a buffer, in bytes; a larger frame gets a buffer of the frame's size
+	size  int        // size of a buffer in bytes; a larger frame gets a buffer of the frame's size
 	last  [][]byte   // by partition: the buffer that is being filled
-	full  [][][]byte // by partition: the full buffers before it
+	full  [][][]byte // by partition: the full buffers, which precede the buffer in last
 }
 
 const (
@@ -14,15 +14,15 @@ const (
 	maxPartitionBuffer = 16 << 10
 )
 
-// newPartitionBuffers returns a partitionBuffers without frames. It chooses the size of a
-// buffer so that one buffer for each partition takes an eighth of the budget, but at least
-// minPartitionBuffer and at most maxPartitionBuffer bytes.
+// newPartitionBuffers returns a partitionBuffers without frames. It chooses the buffer size so
+// that the buffers that are being filled, one for each partition, together take an eighth of the
+// budget. The size is at least minPartitionBuffer and at most maxPartitionBuffer bytes.
 func newPartitionBuffers(partitions int, budget int64) partitionBuffers {
 	size := min(max(budget/8/int64(partitions), minPartitionBuffer), maxPartitionBuffer)
 	return partitionBuffers{size: int(size), last: make([][]byte, partitions), full: make([][][]byte, partitions)}
 }
 
-// grow returns by how many bytes alloc would increase the memory of the buffers.
+// grow returns by how many bytes alloc would increase the memory that the buffers use.
 func (c *partitionBuffers) grow(partition, size int) int64 {
 	if last := c.last[partition]; size <= cap(last)-len(last) {
 		return 0
@@ -46,10 +46,9 @@ func (c *partitionBuffers) alloc(partition, size int) []byte {
 	return last[begin:]
 }
 
-// empty reports whether there are no frames.
 func (c *partitionBuffers) empty() bool { return len(c.slabs.list) == 0 }
 
-// write passes the buffers to add, in the order of their partitions.
+// write calls add for each buffer, in the order of the partitions.
 func (c *partitionBuffers) write(add func(partition int, frames []byte) error) error {
 	for partition, last := range c.last {
 		for _, frames := range c.full[partition] {
@@ -66,7 +65,6 @@ func (c *partitionBuffers) write(add func(partition int, frames []byte) error) e
 	return nil
 }
 
-// free removes all frames.
 func (c *partitionBuffers) free() {
 	c.slabs.free()
 	clear(c.last)

@@ -10,14 +10,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// partitionedFile is a file with a part of a Writer's records, in the order of their partitions.
+// partitionedFile is a file with some of a Writer's records, in the order of their partitions.
 type partitionedFile struct {
 	path    string
-	offsets []int64 // where each partition begins, and the last one ends
+	offsets []int64 // where each partition begins, and where the last one ends
 }
 
-// createPartitionedFile creates a file, and calls write to add records in the order of
-// their partitions. If it fails, it removes the file.
+// createPartitionedFile creates a file and calls write, which must add records in the order of
+// their partitions. If createPartitionedFile fails, it removes the file.
 func (w *Writer) createPartitionedFile(write func(*partitionedFileWriter) error) (partitionedFile, error) {
 	directory, err := w.service.Directory()
 	if err != nil {
@@ -36,7 +36,7 @@ func (w *Writer) createPartitionedFile(write func(*partitionedFileWriter) error)
 		err = r.blocks.flush()
 	}
 	if err := errors.Join(err, file.Close()); err != nil {
-		_ = os.Remove(file.Name()) // if it fails, the service's Close removes the directory
+		_ = os.Remove(file.Name()) // if Remove fails, Service.Close removes the file with its directory
 		return partitionedFile{}, err
 	}
 	return partitionedFile{path: file.Name(), offsets: r.offsets}, nil
@@ -45,11 +45,11 @@ func (w *Writer) createPartitionedFile(write func(*partitionedFileWriter) error)
 // partitionedFileWriter writes the blocks of a partitionedFile, or of a sealed data file.
 type partitionedFileWriter struct {
 	blocks  *BlockWriter
-	offsets []int64     // where the current partition and those before it begin
-	seal    *sealWriter // the file, if it is sealed; otherwise nil
+	offsets []int64     // offsets at which the current partition and the previous ones begin
+	seal    *sealWriter // writes to the file, if it is sealed; otherwise nil
 }
 
-// add adds frames to a partition, which must not be before the current one.
+// add adds frames to a partition, which must be the current partition or a later one.
 func (r *partitionedFileWriter) add(partition int, frames []byte) error {
 	if err := r.end(partition); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (r *partitionedFileWriter) add(partition int, frames []byte) error {
 	return r.blocks.add(frames)
 }
 
-// end ends the partitions before the given one.
+// end ends all partitions before the given one.
 func (r *partitionedFileWriter) end(partition int) error {
 	for len(r.offsets) <= partition {
 		if err := r.blocks.endBlock(); err != nil {
@@ -78,9 +78,8 @@ const (
 	maxMergeBuffer = 256 << 10
 )
 
-// concatenate writes, for one partition after the other, the partition's blocks from all
-// spills to a file. It returns the offsets of the partitions. It uses about budget bytes of
-// memory.
+// concatenate writes all blocks of the spills to a file, ordered by partition. It returns the
+// offsets of the partitions. It uses about budget bytes of memory.
 func concatenate(file io.Writer, spills []partitionedFile, partitions int, budget int64) (offsets []int64, err error) {
 	size := int(min(max(budget/int64(len(spills)+1), minMergeBuffer), maxMergeBuffer))
 	inputs := make([]*bufio.Reader, len(spills))
@@ -89,7 +88,7 @@ func concatenate(file io.Writer, spills []partitionedFile, partitions int, budge
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = input.Close() }() // it was only read
+		defer func() { _ = input.Close() }() // an error loses no data, because the file was only read
 		inputs[i] = bufio.NewReaderSize(input, size)
 	}
 	output := bufio.NewWriterSize(file, size)

@@ -13,8 +13,9 @@ import (
 const fewItems = 48
 
 // sort sets s.sorted to the items in order, unless s.sorted is already set. It copies the
-// items from their chunks into 256 parts, by the eight bits that begin with the first in
-// which prefixes differ. Then it sorts each part.
+// items from their chunks into 256 parts: the part is selected by eight bits of the prefix,
+// which begin with the highest bit that is not the same in all prefixes. Then it sorts each
+// part.
 func (s *Sorter) sort() {
 	if s.sorted != nil || s.n == 0 {
 		return
@@ -48,9 +49,9 @@ func (s *Sorter) sort() {
 	}
 }
 
-// sortPrefixes sorts items by prefix and key. Their prefixes must differ only in the bits
-// below bit shift. If depth is positive, the prefixes are the eight bytes of the keys
-// before index depth.
+// sortPrefixes sorts items by prefix and key. The prefixes must be equal except in their lowest
+// bits; shift is the number of these bits. If depth is positive, each prefix consists of the
+// eight bytes of the key that end before index depth.
 func (s *Sorter) sortPrefixes(items []item, shift, depth int) {
 	if len(items) <= 1 {
 		return
@@ -92,7 +93,7 @@ func (s *Sorter) sortPrefixes(items []item, shift, depth int) {
 	}
 }
 
-// sortFew does what sortPrefixes does, with an insertion sort by prefix.
+// sortFew sorts like sortPrefixes, with an insertion sort by prefix.
 func (s *Sorter) sortFew(items []item, depth int) {
 	for i := 1; i < len(items); i++ {
 		it, at := items[i], i
@@ -116,10 +117,10 @@ func (s *Sorter) key(it *item) []byte {
 	return key
 }
 
-// sortKeys sorts items by key. They must have the same prefix, and their keys the same
-// first depth bytes; zeros count as following a shorter key. For the time of the sort it
-// replaces the prefixes by the next eight bytes of the keys after those that all keys have
-// in common.
+// sortKeys sorts items by key. The items must have the same prefix, and their keys must be equal
+// before index depth. A key that is shorter than depth counts as if zeros followed it. During
+// the sort, sortKeys replaces each prefix by the eight bytes of the key that follow the common
+// beginning of all keys.
 func (s *Sorter) sortKeys(items []item, depth int) {
 	switch len(items) {
 	case 1:
@@ -154,8 +155,8 @@ func (s *Sorter) sortKeys(items []item, depth int) {
 	}
 }
 
-// commonLength returns the length of the common prefix of a and b. The caller knows that
-// the first n bytes are equal.
+// commonLength returns the length of the common prefix of a and b. Their first n bytes must be
+// equal.
 func commonLength(a, b []byte, n int) int {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -163,8 +164,8 @@ func commonLength(a, b []byte, n int) int {
 	return min(n, len(a), len(b))
 }
 
-// eightBytes returns the eight bytes of a key from index depth on as a big-endian number.
-// It puts zeros after the end of the key.
+// eightBytes returns the eight bytes of a key from index depth on, as a big-endian number.
+// Bytes after the end of the key count as zeros.
 func eightBytes(key []byte, depth int) uint64 {
 	if len(key) >= depth+8 {
 		return binary.BigEndian.Uint64(key[depth:])

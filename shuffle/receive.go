@@ -15,10 +15,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
 
-// stallTimeout is how long a connection to an executor waits for a consumer that has no
-// room for the next block. Then the connection is closed, so that the peer does not time
-// out and other fetches may open connections. When the consumer has made room, a new
-// connection fetches the rest.
+// stallTimeout is how long a connection to an executor waits for the consumer, when the
+// consumer has no room for the next block. The connection is then closed, so that the peer
+// does not time out and other fetches can open connections. When the consumer has room again,
+// a new connection fetches the remaining blocks.
 const stallTimeout = 5 * time.Second
 
 var (
@@ -27,21 +27,21 @@ var (
 	errNoClient     = fmt.Errorf("%w: the service has no client", transfer.ErrUnreachable)
 )
 
-// receivedSection has the fields of a wantedSection that are used only if it is received
-// from a peer. The receiver's mutex guards blocks, done and err.
+// receivedSection has the fields of a wantedSection that are used only if the section is
+// received from a peer. The receiver's mutex guards blocks, done and err.
 type receivedSection struct {
-	room   *semaphore.Weighted // limits the bytes of blocks that are received and not yet consumed
+	room   *semaphore.Weighted // limits the bytes of blocks that are received but not yet consumed
 	weight int64               // capacity of room, in bytes
 	blocks []receivedBlock
 	done   bool
 	err    error
 }
 
-// receivedBlock is a block that was read and checked.
+// receivedBlock is a block that was received and whose checksum was verified.
 type receivedBlock struct {
 	header header
-	stored []byte // a buffer of the pool
-	weight int64  // bytes that it takes of the section's room
+	stored []byte // stored bytes, in a buffer from getBuffer
+	weight int64  // number of bytes of the section's room that the block occupies
 }
 
 // receiver receives sections for one Fetch.
@@ -50,11 +50,11 @@ type receiver struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 	running   sync.WaitGroup
-	peerSlots *semaphore.Weighted // one for each peer from which sections are received
-	changed   chan struct{}       // has an element if the consumer should look for blocks again
+	peerSlots *semaphore.Weighted // limits the number of peers from which sections are received at a time
+	changed   chan struct{}       // has an element if a section has changed since the consumer last checked
 
 	mu      sync.Mutex
-	pending map[string][]*wantedSection // requested sections that are not begun, by the peer's address
+	pending map[string][]*wantedSection // requested sections that no goroutine receives yet, by the peer's address
 }
 
 func newReceiver(ctx context.Context, f *fetch) *receiver {
@@ -69,16 +69,16 @@ func (r *receiver) stop() {
 	r.running.Wait()
 }
 
-// requestAhead requests sections in their order, as many as f.limit allows. It always
-// requests the section with the index consumed, which is the one to be consumed next.
+// requestAhead requests sections in order, until f.limit is reached. It always requests the
+// section that the consumer reads next, even beyond the limit; consumed is that section's index.
 func (f *fetch) requestAhead(ctx context.Context, consumed int) {
 	for ; f.requested < len(f.sections); f.requested++ {
 		s := f.sections[f.requested]
 		if s.local {
 			continue
 		}
-		// The size is doubled because a buffer can be twice as large as its block. No
-		// buffer is smaller than the minimum of getBuffer.
+		// The weight is twice the size, because a buffer can be twice as large as its block.
+		// It is at least the smallest capacity of a pooled buffer, and at most f.limit.
 		weight := min(max(2*s.output.Sizes.Of(f.partition), 1<<minSizeClass), f.limit)
 		if f.requested > consumed && f.inFlight+weight > f.limit {
 			return
@@ -92,8 +92,9 @@ func (f *fetch) requestAhead(ctx context.Context, consumed int) {
 	}
 }
 
-// request makes a goroutine receive a section. Each peer has at most one goroutine, which
-// receives its sections in the order in which they were requested.
+// request queues a section to be received. For each peer, at most one goroutine receives
+// sections, in the order in which they were requested. request starts the goroutine if
+// necessary.
 func (r *receiver) request(s *wantedSection) {
 	address := s.output.Address
 	if address == "" && s.output.Node != "" { // the executor has ended
@@ -125,7 +126,8 @@ func (r *receiver) request(s *wantedSection) {
 	}
 }
 
-// update calls change with the mutex held, to change a section, and wakes the consumer.
+// update calls the function change, which changes a section, while it holds the mutex. It then
+// wakes the consumer.
 func (r *receiver) update(change func()) {
 	r.mu.Lock()
 	change()
@@ -136,8 +138,8 @@ func (r *receiver) update(change func()) {
 	}
 }
 
-// consume yields the blocks of a section that was requested. It returns false if the
-// sequence has ended, because of an error or because the consumer wants no more.
+// consume yields the blocks of a section that was requested. It returns false if the sequence
+// has ended, because of an error or because yield returned false.
 func (f *fetch) consume(ctx context.Context, s *wantedSection) bool {
 	var blocks []receivedBlock
 	for {
@@ -170,8 +172,8 @@ func (f *fetch) consume(ctx context.Context, s *wantedSection) bool {
 	}
 }
 
-// consumeBlock yields a block that was received. It returns false if the sequence has
-// ended, as consume does.
+// consumeBlock yields a received block. It returns false if the sequence has ended, as consume
+// does.
 func (f *fetch) consumeBlock(s *wantedSection, got *receivedBlock) bool {
 	records, err := got.header.decode(got.stored, &f.raw)
 	if err != nil {
@@ -198,17 +200,17 @@ func (r *receiver) receiveFrom(sections []*wantedSection) {
 		case err == nil:
 		case errors.Is(err, errStalled):
 			s := sections[0]
-			if s.room.Acquire(r.ctx, s.weight/2) != nil { // until the consumer has freed half of the room
+			if s.room.Acquire(r.ctx, s.weight/2) != nil { // waits until the consumer has freed half of the room
 				return
 			}
 			s.room.Release(s.weight / 2)
 		case errors.Is(err, block.ErrDamaged) && !sections[0].reread:
 			sections[0].reread = true
 		case errors.Is(err, transfer.ErrUnreachable) && (sections[0] != first || first.offset != offset):
-			// The connection broke after some bytes had arrived, so the next turn fetches
-			// the rest.
+			// The connection failed after some bytes had arrived, so the next iteration
+			// requests the remaining bytes.
 		case !sections[0].viaShuffleService && sections[0].output.Node != "" && (errors.Is(err, transfer.ErrUnreachable) || errors.Is(err, block.ErrNotFound)):
-			for _, s := range sections { // all are of the same executor
+			for _, s := range sections { // all sections are of the same executor
 				s.viaShuffleService = s.output.Node != ""
 			}
 		default:
@@ -251,8 +253,8 @@ func (r *receiver) receiveReply(sections []*wantedSection) (rest []*wantedSectio
 	return sections, nil
 }
 
-// receiveSection receives the blocks of s from s.offset on, which have size bytes, from
-// input. name is for error messages.
+// receiveSection reads, from input, the blocks of s that begin at s.offset or later. Together
+// they have size bytes. name is used in error messages.
 func (r *receiver) receiveSection(name string, size int64, input *bufio.Reader, s *wantedSection) error {
 	if size == 0 && s.offset == 0 {
 		return errEmptySection
@@ -282,11 +284,11 @@ func (r *receiver) receiveSection(name string, size int64, input *bufio.Reader, 
 	}
 }
 
-// reserve waits for room for a block of weight bytes, and reports whether there is room. If
-// the section comes from an executor, reserve waits for at most r.stallTimeout. The caller
-// then closes the connection, because the executor can send the rest later. A node's
-// shuffle service can only send a whole section, so in its case reserve waits as long as
-// necessary.
+// reserve waits for room for a block of weight bytes, and reports whether it acquired the
+// room. If the section comes from an executor, reserve waits for at most r.stallTimeout; the
+// caller then closes the connection, because the executor can send the remaining blocks later.
+// If the section comes from a node's shuffle service, reserve waits without limit, because a
+// shuffle service can only send whole sections.
 func (r *receiver) reserve(s *wantedSection, weight int64) bool {
 	if s.room.TryAcquire(weight) {
 		return true

@@ -14,30 +14,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// A node's shuffle service sends files as they are, without encryption, to whoever asks. So
-// the data files that it serves are sealed: each section is divided into chunks, which are
-// encrypted and authenticated (AES-256-GCM). The key of a file is derived from the
-// application's secret and the output's name, which is unique. The nonce of a chunk
-// contains the partition, the chunk's number in the section, and whether the chunk is the
-// section's last. So a reader detects chunks that were changed or moved, and a section that
-// was cut off.
+// A node's shuffle service sends files as they are, without encryption. So the data files that
+// it serves are sealed: each section is divided into chunks, which are encrypted and
+// authenticated (AES-256-GCM). The key of a file is derived from the application's secret and
+// the output's name, which is unique. The nonce of a chunk contains the partition, the chunk's
+// number in the section, and whether the chunk is the section's last. So a reader detects a
+// chunk that was changed or moved, and a section that was truncated.
 const (
-	chunkSize  = 64 << 10 // bytes in a chunk before it is sealed; the last one of a section may have fewer
+	chunkSize  = 64 << 10 // bytes in a chunk before sealing; the last chunk of a section may have fewer
 	sealSize   = 16       // bytes that sealing adds to a chunk
 	sealedSize = chunkSize + sealSize
 )
 
-// deriveKey derives a key of 32 bytes from the application's secret: a different one for
-// each purpose.
+// deriveKey derives a key of 32 bytes from the application's secret. Each purpose has a
+// different key.
 func deriveKey(secret []byte, purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, secret, nil, "bobbin shuffle: "+purpose, 32)
 	if err != nil {
-		panic(err) // the lengths are constant
+		panic(err) // cannot happen: the lengths are constant
 	}
 	return key
 }
 
-// newSeal returns the cipher for the data file of the output with a name.
+// newSeal returns the cipher for the data file of the output with the given name.
 func newSeal(secret []byte, name string) cipher.AEAD {
 	aes, err := aes.NewCipher(deriveKey(secret, "output "+name))
 	if err == nil {
@@ -46,10 +45,10 @@ func newSeal(secret []byte, name string) cipher.AEAD {
 			return seal
 		}
 	}
-	panic(err) // impossible: the key has the right length
+	panic(err) // cannot happen: the key has a valid length
 }
 
-// chunkNonce returns the nonce of a chunk. chunk is its number in the section, from 0.
+// chunkNonce returns the nonce of a chunk. chunk is the chunk's number in the section, from 0.
 func chunkNonce(partition int, chunk int64, last bool) []byte {
 	nonce := make([]byte, 12)
 	binary.BigEndian.PutUint32(nonce, uint32(partition))
@@ -60,14 +59,15 @@ func chunkNonce(partition int, chunk int64, last bool) []byte {
 	return nonce
 }
 
-// sealedLength returns how many bytes a section of length bytes has when it is sealed.
+// sealedLength returns the sealed length, in bytes, of a section that has length bytes before
+// sealing.
 func sealedLength(length int64) int64 {
 	return length + (length+chunkSize-1)/chunkSize*sealSize
 }
 
-// unsealedLength returns how many bytes a section had before it was sealed. sealed is its
-// number of bytes now. unsealedLength fails with block.ErrDamaged if no sealed section can
-// have sealed bytes.
+// unsealedLength returns the length, in bytes, that a section had before sealing. sealed is
+// its sealed length. unsealedLength fails with block.ErrDamaged if sealed is not a length that
+// a sealed section can have.
 func unsealedLength(sealed int64) (int64, error) {
 	chunks := (sealed + sealedSize - 1) / sealedSize
 	if length := sealed - chunks*sealSize; length >= 0 && sealedLength(length) == sealed {
@@ -83,10 +83,10 @@ type sealWriter struct {
 	seal      cipher.AEAD
 	partition int
 	chunk     int64  // number of the next chunk in its section
-	pending   []byte // bytes of the next chunk so far, not yet sealed
+	pending   []byte // bytes of the next chunk that are not yet sealed
 	sealed    []byte
 	length    int64   // bytes of the sealed chunks of the current section
-	offsets   []int64 // where sealed sections begin in the file, and the last one ends
+	offsets   []int64 // where sealed sections begin in the file, and where the last one ends
 }
 
 func newSealWriter(file io.Writer, seal cipher.AEAD) *sealWriter {
@@ -97,7 +97,7 @@ func newSealWriter(file io.Writer, seal cipher.AEAD) *sealWriter {
 func (w *sealWriter) Write(p []byte) (n int, err error) {
 	n = len(p)
 	for len(p) > 0 {
-		if len(w.pending) == chunkSize { // more follows, so the full chunk is not the section's last
+		if len(w.pending) == chunkSize { // more bytes follow, so this chunk is not the section's last
 			if err := w.writeChunk(false); err != nil {
 				return 0, err
 			}
@@ -118,8 +118,7 @@ func (w *sealWriter) writeChunk(last bool) error {
 	return err
 }
 
-// endSection ends the current section. Bytes that are written later belong to the next
-// partition.
+// endSection ends the current section. Later writes belong to the next partition's section.
 func (w *sealWriter) endSection() error {
 	if len(w.pending) > 0 {
 		if err := w.writeChunk(true); err != nil {
@@ -132,7 +131,7 @@ func (w *sealWriter) endSection() error {
 	return nil
 }
 
-// openChunk decrypts a sealed chunk in place, and returns its bytes.
+// openChunk decrypts a sealed chunk in place, and returns the decrypted bytes.
 func openChunk(seal cipher.AEAD, sealed []byte, partition int, chunk int64, last bool) ([]byte, error) {
 	opened, err := seal.Open(sealed[:0], chunkNonce(partition, chunk, last), sealed, nil)
 	if err != nil {
@@ -146,13 +145,13 @@ type unsealer struct {
 	input     io.Reader
 	seal      cipher.AEAD
 	partition int
-	left      int64 // sealed bytes that were not yet read from input
+	left      int64 // number of sealed bytes not yet read from input
 	chunk     int64
-	opened    []byte // bytes that Read has not yet returned
+	opened    []byte // decrypted bytes that Read has not yet returned
 	buffer    []byte
 }
 
-// Read implements io.Reader. It fails with block.ErrDamaged if the bytes are not those
+// Read implements io.Reader. It fails with block.ErrDamaged if the bytes differ from those
 // that were sealed.
 func (u *unsealer) Read(p []byte) (int, error) {
 	if len(u.opened) == 0 {
@@ -183,10 +182,10 @@ func (u *unsealer) Read(p []byte) (int, error) {
 type sealedFile struct {
 	file    *os.File
 	seal    cipher.AEAD
-	offsets []int64 // where sections begin, and the last one ends, in the decrypted file
-	sealed  []int64 // where they begin and end in the sealed file
+	offsets []int64 // where sections begin in the decrypted file, and where the last one ends
+	sealed  []int64 // where sections begin in the sealed file, and where the last one ends
 
-	opened []byte // the chunk that was read last, decrypted
+	opened []byte // the most recently read chunk, decrypted
 	at     int64  // offset of opened in the decrypted file
 }
 
@@ -222,7 +221,8 @@ func (f *sealedFile) load(offset int64) error {
 	if offset < 0 || offset >= f.offsets[len(f.offsets)-1] {
 		return io.EOF
 	}
-	// If several sections begin at the same offset, all but the last of these are empty.
+	// Empty sections begin at the same offset as the next section. The last section that
+	// begins at or before offset contains the byte.
 	next, _ := slices.BinarySearch(f.offsets, offset+1)
 	partition := next - 1
 	begin, end := f.offsets[partition], f.offsets[partition+1]
@@ -240,7 +240,8 @@ func (f *sealedFile) load(offset int64) error {
 	return err
 }
 
-// noEOF replaces io.EOF by io.ErrUnexpectedEOF, for a file that ends too early.
+// noEOF replaces io.EOF by io.ErrUnexpectedEOF. It is used where the end of the file is an
+// error.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

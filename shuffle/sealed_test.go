@@ -94,8 +94,8 @@ func TestSealedSectionsAreReadAsWritten(t *testing.T) {
 	})
 }
 
-// An attacker between the node and the reader may send a part of a section, another
-// section, or a section of another output. The reader must detect that.
+// An attacker between the node and the reader could send a part of a section, another section,
+// or a section of another output. The reader must detect each of these attacks.
 func TestSealedSectionsAreNothingElse(t *testing.T) {
 	var file bytes.Buffer
 	seal := newSeal([]byte("secret"), "name")

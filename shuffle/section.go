@@ -10,12 +10,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
 
-// section is a range of an open file: the rest of an output's partition from some offset
-// on, or a whole file.
+// section is a range of an open data file: a partition from some offset to its end, or the
+// whole file.
 type section struct {
 	file   dataFile
 	name   string // the file's path
-	offset int64  // of the section's first byte in the file
+	offset int64  // offset in the file of the section's first byte
 	size   int64
 }
 
@@ -25,22 +25,22 @@ type dataFile interface {
 	io.Closer
 }
 
-// openData opens a data file. If the file is sealed, reads return decrypted bytes. offsets
-// are the offsets of the sections before they were sealed.
+// openData opens a data file. If the file is sealed, reads return decrypted bytes. offsets are
+// the sections' offsets in the decrypted file.
 func (s *Service) openData(path string, offsets []int64) (dataFile, error) {
 	file, err := os.Open(path)
 	if err != nil || !isSealed(path) {
 		return file, err
 	}
 	if s.node == nil {
-		_ = file.Close() // it was only opened
+		_ = file.Close() // an error loses no data, because nothing was written
 		return nil, fmt.Errorf("%s: %w", path, errNoNodes)
 	}
 	return newSealedFile(file, s.node.seal(path), offsets), nil
 }
 
-// openSection opens a partition of a data file from an offset on. It fails with
-// block.ErrNotFound if there is no such partition, and with block.ErrDamaged if the
+// openSection opens a partition of a data file from an offset to the partition's end. It fails
+// with block.ErrNotFound if the partition does not exist, and with block.ErrDamaged if the
 // index is damaged.
 func (s *Service) openSection(data string, partition int, offset int64) (*section, error) {
 	offsets, err := s.indexes.get(data)
@@ -58,9 +58,9 @@ func (s *Service) openSection(data string, partition int, offset int64) (*sectio
 	return &section{file: file, name: data, offset: begin, size: offsets[partition+1] - begin}, nil
 }
 
-// Open opens a section or a file of a map output of this service, or a block of its
-// store, for the data port. It fails with block.ErrNotFound if the output is unknown or
-// its files are missing, and with block.ErrDamaged if they are damaged.
+// Open opens a block for the data port: a section or a file of a map output of this service,
+// or a block of Options.Store. It fails with block.ErrNotFound if the output is unknown or its
+// files are missing, and with block.ErrDamaged if they are damaged.
 func (s *Service) Open(id block.ID) (transfer.Content, error) {
 	if s == nil {
 		return nil, fmt.Errorf("open block %s: %w", id, block.ErrNotFound)
@@ -86,7 +86,7 @@ func (s *Service) Open(id block.ID) (transfer.Content, error) {
 	return opened, nil
 }
 
-// openError returns the error with which Open fails if err was the error of a file.
+// openError translates err, the error of a file, to the error that Open returns.
 func openError(id block.ID, err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -110,4 +110,4 @@ func (s *section) ReadChunk(i int64, p []byte) (checksum uint32, err error) {
 }
 
 // Release implements transfer.Content.
-func (s *section) Release() { _ = s.file.Close() } // it was only read
+func (s *section) Release() { _ = s.file.Close() } // an error loses no data, because the file was only read

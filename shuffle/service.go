@@ -22,40 +22,42 @@ var (
 
 // Options configure a Service.
 type Options struct {
-	// Directory is where the service creates its directory when it writes the first
-	// file. "" means the system's directory for temporary files.
+	// Directory is the parent directory of the service's directory, which the service creates
+	// when it writes its first file. "" means the system's directory for temporary files.
 	Directory string
-	// Store has other blocks than map outputs, which Open opens too. May be nil.
+	// Store has the executor's blocks other than map outputs. Open opens them too. It may be
+	// nil.
 	Store *block.Store
-	// Peers fetches from other executors. If it is nil, only outputs on this host can
-	// be fetched.
+	// Peers fetches map outputs from other executors. If it is nil, only outputs on this host
+	// can be read.
 	Peers *transfer.Client
-	// ExecutorID, Host and Address are the executor's id, its host and its data port.
+	// ExecutorID, Host and Address are the executor's id, its host, and the host:port of its
+	// data port.
 	ExecutorID, Host, Address string
-	// Nodes says how the service uses the shuffle services of nodes: to read outputs, and
-	// to keep the outputs of this executor after its end. If it is nil, they are not used.
+	// Nodes configures how the service uses the shuffle services of nodes: to read outputs,
+	// and to serve the outputs of this executor after its end. If it is nil, the shuffle
+	// services are not used.
 	Nodes *NodeOptions
-	// Memory is how many bytes all tasks together may use; 0 means 256 MiB for each of
-	// Cores.
+	// Memory is the memory budget, in bytes, of all tasks together. 0 means Cores times 256 MiB.
 	Memory int64
-	// Cores is the number of tasks that run at a time; 0 means 1.
+	// Cores is the number of tasks that run at a time. 0 means 1.
 	Cores int
-	// Logger gets a warning if files cannot be removed. May be nil.
+	// Logger receives a warning if files cannot be removed. It may be nil.
 	Logger *slog.Logger
 }
 
-// Service is what an executor uses to take part in shuffles: it writes, serves and fetches
-// map outputs. It is safe for concurrent use. The methods of a nil Service fail.
+// Service writes, serves and fetches map outputs for an executor. It is safe for concurrent
+// use. The methods of a nil Service fail.
 type Service struct {
 	options Options
 	indexes indexCache
 	node    *node // nil if Options.Nodes is nil
 
 	mu        sync.Mutex
-	directory string // "" until the first file is written
+	directory string // path of the service's directory; "" until it is created
 	closed    bool
 	outputs   map[uint64]map[MapID]string // paths of data files, by shuffle and output
-	removed   map[uint64]bool             // shuffles that were removed
+	removed   map[uint64]bool             // shuffles that Remove was called for
 }
 
 // New returns a Service without outputs. The caller must close it.
@@ -72,8 +74,8 @@ func New(options Options) *Service {
 	return s
 }
 
-// Close removes all files, except the files of outputs that the node's shuffle service
-// serves. Afterwards nothing can be written or opened.
+// Close removes all files, except the files of outputs that the node's shuffle service serves.
+// Afterwards no output can be written or opened.
 func (s *Service) Close() {
 	if s == nil {
 		return
@@ -99,8 +101,8 @@ func (s *Service) TaskMemory() int64 {
 	return max(s.options.Memory/int64(s.options.Cores), minBudget)
 }
 
-// Directory returns the directory of the service's files. It creates the directory if it
-// does not exist. Tasks write spilled records there. Close removes the directory.
+// Directory returns the path of the service's directory, in which tasks create files for
+// spilled records. It creates the directory if it does not exist. Close removes the directory.
 func (s *Service) Directory() (string, error) {
 	if s == nil {
 		return "", errNoService
@@ -111,14 +113,14 @@ func (s *Service) Directory() (string, error) {
 		return "", errClosed
 	}
 	if s.directory == "" {
-		parent, err := filepath.Abs(cmp.Or(s.options.Directory, os.TempDir())) // readers of outputs have other working directories
+		parent, err := filepath.Abs(cmp.Or(s.options.Directory, os.TempDir())) // absolute, because readers have other working directories
 		if err != nil {
 			return "", err
 		}
 		s.directory, err = os.MkdirTemp(parent, "bobbin-shuffle-")
 		return s.directory, err
 	}
-	return s.directory, os.MkdirAll(s.directory, 0o700) // somebody may have removed it
+	return s.directory, os.MkdirAll(s.directory, 0o700) // another process may have removed the directory
 }
 
 // diskError adds advice for the user to err if it means that a disk is full or a quota is
@@ -175,7 +177,7 @@ func (s *Service) commit(id MapID, spills []partitionedFile, partitions int, bud
 		return "", nil, err
 	}
 	path = filepath.Join(directory, string(fileID(id, dataSuffix)))
-	index, err := create(indexPath(path)) // it reserves the name of the data file too
+	index, err := create(indexPath(path)) // an existing index file means that the data file's name is in use too
 	if err != nil {
 		return "", nil, err
 	}
@@ -207,8 +209,8 @@ func concatenateFile(path string, spills []partitionedFile, partitions int, budg
 	return offsets, errors.Join(err, file.Close())
 }
 
-// register makes Open find an output. It fails if the service is closed or the shuffle was
-// removed.
+// register registers an output, so that Open finds it. It fails if the service is closed or
+// the shuffle was removed.
 func (s *Service) register(id MapID, path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +226,8 @@ func (s *Service) register(id MapID, path string) error {
 	return nil
 }
 
-// lookUp returns the data file of an output of this service. ok is false if it is unknown.
+// lookUp returns the path of the data file of an output of this service. ok is false if the
+// output is unknown.
 func (s *Service) lookUp(id MapID) (path string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,13 +237,13 @@ func (s *Service) lookUp(id MapID) (path string, ok bool) {
 
 type contextKey struct{}
 
-// With returns a context that carries a Service, for From.
+// With returns a context that carries a Service, which From returns.
 func With(ctx context.Context, s *Service) context.Context {
 	return context.WithValue(ctx, contextKey{}, s)
 }
 
-// From returns the Service that the context of a task carries. It returns nil, a Service
-// whose methods fail, if there is none.
+// From returns the Service that a task's context carries. If the context carries none, From
+// returns nil, which is a Service whose methods fail.
 func From(ctx context.Context) *Service {
 	s, _ := ctx.Value(contextKey{}).(*Service)
 	return s

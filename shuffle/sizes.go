@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	maxExactPartitions = 2000 // largest number of partitions for which Sizes.Logarithms is used
-	hugeFactor         = 8    // a huge partition has at least this many times the average
-	maxHuge            = 100  // largest number of huge partitions that are listed
+	maxExactPartitions = 2000 // largest number of partitions for which Sizes.Logarithms is set
+	hugeFactor         = 8    // a partition is huge if it is at least this many times as large as the average
+	maxHuge            = 100  // largest number of huge partitions that Sizes.Huge has
 )
 
 // Sizes are the sizes of an output's partitions in bytes, in a compact form. The sizes are
@@ -20,14 +20,13 @@ type Sizes struct {
 	// Average is the average size of the partitions that are neither empty nor huge.
 	Average int64 `cbor:",omitempty"`
 	// NonEmpty has a bit for each partition, which is set if the partition is not empty.
-	// NonEmpty, Average and Huge are used if Logarithms is nil.
+	// NonEmpty, Average and Huge are used only if Logarithms is nil.
 	NonEmpty []byte `cbor:",omitempty"`
 	// Huge has the sizes of at most 100 partitions that are at least about eight times as
 	// large as the average.
 	Huge map[uint32]int64 `cbor:",omitempty"`
 }
 
-// newSizes returns the Sizes of partitions with the given sizes.
 func newSizes(sizes []int64) Sizes {
 	total, used := int64(0), int64(0)
 	for _, size := range sizes {
@@ -66,8 +65,8 @@ func newSizes(sizes []int64) Sizes {
 	return s
 }
 
-// hugeSize returns the size from which on partitions count as huge. That is limit or, if
-// more than maxHuge partitions are at least that large, the size of the maxHuge-th largest
+// hugeSize returns the least size of a partition that is listed in Sizes.Huge. It is limit or,
+// if more than maxHuge partitions have at least that size, the size of the maxHuge-th largest
 // partition.
 func hugeSize(sizes []int64, limit int64) int64 {
 	var huge []int64
@@ -83,8 +82,9 @@ func hugeSize(sizes []int64, limit int64) int64 {
 	return huge[len(huge)-maxHuge]
 }
 
-// Of returns the estimated size of a partition. It is 0 if and only if the partition is
-// empty. With up to 2,000 partitions it differs from the true size by at most a tenth.
+// Of returns the estimated size of a partition in bytes. It returns 0 if and only if the
+// partition is empty. If the output has at most 2,000 partitions, the estimate differs from
+// the true size by at most a tenth.
 func (s *Sizes) Of(partition int) int64 {
 	if partition < 0 {
 		return 0

@@ -12,15 +12,15 @@ import (
 
 var errSorterDone = errors.New("the sorter is closed, or its records were read")
 
-// Record is a record of a Sorter.
+// Record is a record that a Sorter sorts.
 type Record struct {
 	Prefix     uint64
 	Key, Value []byte
 }
 
-// Sorter sorts records by their prefixes, and those with equal prefixes by their keys'
-// bytes. Records that are equal in both may be in any order. Only one goroutine may use a
-// Sorter. The caller must close it.
+// Sorter sorts records by their prefixes, and records with equal prefixes by their keys'
+// bytes. The order of records with equal prefixes and equal keys is unspecified. Only one
+// goroutine may use a Sorter. The caller must close it.
 type Sorter struct {
 	directory string
 	budget    int64
@@ -28,19 +28,19 @@ type Sorter struct {
 	slabs   slabs
 	items   []*[itemChunk]item
 	n       int
-	sorted  []item   // all items in order, while records are read from memory
+	sorted  []item   // all items in order; set while records are read from memory
 	spilled []string // files of sorted records
-	bytes   int64    // size of all files that were written, including merged ones
-	touched byte     // written so that the compiler keeps the reads in touch
+	bytes   int64    // size of all files that were written so far, including merged files
+	touched byte     // written so that the compiler does not remove the reads in the method touch
 
-	ctx     context.Context // the context that Read got
-	merging *merge          // reads the files; nil if records are read from memory
+	ctx     context.Context // the context that was passed to Read
+	merging *merge          // reads the spilled files; nil if records are read from memory
 	next    int             // index in sorted of the next record
 
-	err error // not nil if Add and Spill must fail
+	err error // if not nil, Add and Spill fail with this error
 }
 
-// item is a record whose frame is in a slab.
+// item refers to a record whose frame is in a slab.
 type item struct {
 	prefix uint64
 	at     position
@@ -48,14 +48,14 @@ type item struct {
 
 const (
 	itemChunk = 4096
-	// itemBytes is the memory of a record besides its frame: its item, and a copy of the
-	// item, which sorting makes.
+	// itemBytes is the number of bytes that a record needs besides its frame: its item, and
+	// the copy of the item that sort makes.
 	itemBytes = 2 * int64(unsafe.Sizeof(item{}))
 )
 
-// NewSorter returns a Sorter that uses at most budget bytes of memory, or minBudget if that
-// is more. When records need more memory, the Sorter writes them, sorted, to a file in
-// directory.
+// NewSorter returns a Sorter that uses at most budget bytes of memory, or minBudget if that is
+// more. When the records exceed this limit, the Sorter sorts those in memory and writes them
+// to a file in directory.
 func NewSorter(directory string, budget int64) *Sorter {
 	s := &Sorter{directory: directory, budget: max(budget, minBudget)}
 	if s.budget > 4*blockWriterMemory {
@@ -64,7 +64,7 @@ func NewSorter(directory string, budget int64) *Sorter {
 	return s
 }
 
-// Add adds a record, and copies its bytes. It fails if a file cannot be written.
+// Add adds a record. It copies key and value. It fails if a file cannot be written.
 func (s *Sorter) Add(prefix uint64, key, value []byte) error {
 	if s.err != nil {
 		return s.err
@@ -90,11 +90,11 @@ func (s *Sorter) Add(prefix uint64, key, value []byte) error {
 	return nil
 }
 
-// Spilled returns the number of bytes of files written so far.
+// Spilled returns the total size, in bytes, of the files written so far.
 func (s *Sorter) Spilled() int64 { return s.bytes }
 
-// Spill writes the records in memory to a file and frees their memory. If it fails, the
-// Sorter cannot be used any more.
+// Spill writes the records in memory to a file and frees their memory. After an error, only
+// Close may be called.
 func (s *Sorter) Spill() error {
 	if s.err != nil || s.n == 0 {
 		return s.err
@@ -138,7 +138,7 @@ func (s *Sorter) Close() {
 		s.merging = nil
 	}
 	for _, path := range s.spilled {
-		_ = os.Remove(path) // the directory's owner removes what stays
+		_ = os.Remove(path) // if Remove fails, the owner of s.directory removes the file later
 	}
 	s.spilled = nil
 	if s.err == nil {
@@ -150,9 +150,9 @@ func (s *Sorter) Close() {
 // has ended.
 const checkInterval = 1024
 
-// Read sorts the records, for Next to return them. After Read, only Next and Close may be
-// called. If ctx ends, Read and Next fail with ctx's cause. Other errors come from reading
-// or writing files.
+// Read sorts the records, so that Next can return them. After Read, only Next and Close may be
+// called. If ctx ends, Read and Next fail with ctx's cause. Other errors come from reading or
+// writing files.
 func (s *Sorter) Read(ctx context.Context) error {
 	if s.err == nil && len(s.spilled) > 0 {
 		_ = s.Spill() // sets s.err if it fails
@@ -168,8 +168,8 @@ func (s *Sorter) Read(ctx context.Context) error {
 	return nil
 }
 
-// Next returns the next record in order, which is valid until the next call. ok is false
-// after the last one. After an error, only Close may be called.
+// Next returns the next record in order, which is valid until the next call. ok is false if
+// there are no more records. After an error, only Close may be called.
 func (s *Sorter) Next() (r Record, ok bool, err error) {
 	if s.merging != nil {
 		c, err := s.merging.next()
@@ -208,10 +208,9 @@ func (s *Sorter) All(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// touch reads a byte of each of the next 64 frames if i is a multiple of 64. Then the
+// touch reads a byte of each of the next 64 frames if i is a multiple of 64, so that the
 // frames are in the processor's caches when they are needed. Frames are at random places in
-// memory; if they are read together, the processor waits for several of them at the same
-// time.
+// memory. If they are read together, the processor loads several of them at the same time.
 func (s *Sorter) touch(i int) {
 	const ahead = 64
 	if i%ahead != 0 {
@@ -222,14 +221,14 @@ func (s *Sorter) touch(i int) {
 	}
 }
 
-// In the Sorter's files, the key of a frame is the record's prefix, big-endian, and then
-// the record's key. So ordering frames by their keys orders the records.
+// In the Sorter's files, the key of a frame is the record's prefix, big-endian, followed by
+// the record's key. So the order of the frames' keys is the order of the records.
 const (
 	prefixBytes    = 8
 	maxLengthBytes = binary.MaxVarintLen32
 )
 
-// appendSpilled appends the frame of a record to frame, in the form for the Sorter's files.
+// appendSpilled appends a record's frame to frame, in the format of the Sorter's files.
 func (s *Sorter) appendSpilled(frame []byte, it *item) []byte {
 	key, rest := cutField(s.slabs.from(it.at))
 	value, _ := cutField(rest)
@@ -256,7 +255,7 @@ func writeSorted(directory string, frames iter.Seq[[]byte]) (path string, bytes 
 		err = blocks.Flush()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
-		_ = os.Remove(file.Name()) // the directory's owner removes what stays
+		_ = os.Remove(file.Name()) // if Remove fails, the directory's owner removes the file later
 		return "", 0, err
 	}
 	return file.Name(), blocks.offset, nil

@@ -10,31 +10,32 @@ import (
 	"unsafe"
 )
 
-// Table is a hash table from keys, which are bytes, to values of type V. It is made for
-// aggregation: single entries cannot be removed, and [Table.Bytes] returns how much memory
-// the table takes. Only one goroutine may use it, except that several may call [Table.Find]
-// at the same time.
+// Table is a hash table from keys, which are byte slices, to values of type V. It is designed
+// for aggregation: single entries cannot be removed, and [Table.Bytes] returns the memory that
+// the table uses. Only one goroutine may use a Table, except that several may call
+// [Table.Find] at the same time.
 type Table[V any] struct {
 	slots      []uint64 // tag<<32 | place+1 of an entry; 0 if unused. len(slots) is a power of two
 	mask       uint64
-	limit      int // largest number of entries for this number of slots
-	numEntries int // number of entries
+	limit      int // largest number of entries for the current number of slots
+	numEntries int
 	sorted     bool
 
 	entries    slabs
-	ends       []int // end of the entries in each slab
-	inline     bool  // whether an entry contains its value, rather than an index in values
-	hashOffset int   // offset of the hash in an entry, in bytes
+	ends       []int // where the entries of each slab end
+	inline     bool  // whether an entry contains its value itself, instead of an index in values
+	hashOffset int   // offset in bytes of the hash in an entry
 	values     []*[valueChunk]V
-	touched    byte // written so that the compiler keeps reads that fill the processor's caches
+	touched    byte // written so that the compiler does not remove reads whose purpose is to fill caches
 }
 
-// An entry has these parts: the value, if V has no pointers, or its index in values; the
-// lower half of the hash, which gives the slot (the upper half is the tag in it); the key's
-// length (a uvarint); the key. So most lookups read two cache lines, that of the slot and
-// that of the entry. Entries begin at multiples of entryAlign bytes. The place of an entry,
-// which its slot has, counts units of entryAlign bytes from the beginning of the first
-// slab, as if each slab had slabSize bytes.
+// An entry has these parts: the value if V has no pointers, otherwise the value's index in
+// values; the lower half of the hash, which determines the slot; the key's length (a uvarint);
+// the key. The upper half of the hash is in the slot, as its tag. So most lookups read two
+// cache lines, one for the slot and one for the entry. Entries begin at multiples of
+// entryAlign bytes. The place of an entry, which its slot contains, is the entry's offset from
+// the beginning of the first slab in units of entryAlign bytes, computed as if each slab had
+// slabSize bytes.
 const (
 	entryAlign = 8
 	slabPlaces = slabSize / entryAlign
@@ -82,9 +83,9 @@ func (t *Table[V]) setSlots(slots []uint64) {
 // Len returns the number of entries.
 func (t *Table[V]) Len() int { return t.numEntries }
 
-// Bytes returns how many bytes of memory the table will take when one more entry with a
-// small key is inserted. It includes the slots that the table needs while it grows, but not
-// memory to which values refer.
+// Bytes returns how many bytes of memory the table will use after one more entry with a small
+// key is inserted. This includes the additional slots that exist while the table grows, but
+// not memory to which values refer.
 func (t *Table[V]) Bytes() int64 {
 	n := t.entries.bytes + t.entries.grow(t.hashOffset+64) + 8*int64(len(t.slots))
 	if !t.inline {
@@ -107,9 +108,9 @@ func (t *Table[V]) Upsert(hash uint64, key []byte) (value *V, inserted bool) {
 	return value, false
 }
 
-// Find returns the value of a key, or nil if the key is not in the table. Several
-// goroutines may call Find at the same time, if none calls another method. After
-// SortedByHash, Find must not be called until Reset was called.
+// Find returns the value of a key, or nil if the key is not in the table. Several goroutines
+// may call Find at the same time if none calls another method. After SortedByHash, Find must
+// not be called before Reset.
 func (t *Table[V]) Find(hash uint64, key []byte) *V {
 	value, _ := t.lookup(hash, key)
 	return value
@@ -133,9 +134,9 @@ func (t *Table[V]) lookup(hash uint64, key []byte) (value *V, free uint64) {
 }
 
 // Prefetch reads the slots and entries that Upsert will need for keys with these hashes, so
-// that the processor waits for several of them at a time. If the table is larger than the
-// processor's caches, call Prefetch for a few dozen keys before their Upserts, which are
-// faster then.
+// that the processor loads several of them at a time. If the table is larger than the
+// processor's caches, calls of Upsert are faster if Prefetch is first called for a few dozen
+// of their keys.
 func (t *Table[V]) Prefetch(hashes []uint64) {
 	for len(hashes) > 0 {
 		var slots [prefetched]uint64
@@ -161,13 +162,13 @@ func hasKey(p, key []byte) bool {
 	return bytes.Equal(found, key)
 }
 
-// entry returns the memory of a slab from the beginning of a slot's entry on.
+// entry returns the bytes of a slab from the beginning of an entry to the end of the slab.
+// slot is the entry's slot.
 func (t *Table[V]) entry(slot uint64) []byte {
 	place := uint32(slot) - 1
 	return t.entries.list[place/slabPlaces][place%slabPlaces*entryAlign:]
 }
 
-// value returns the value of an entry.
 func (t *Table[V]) value(entry []byte) *V {
 	at := unsafe.Pointer(unsafe.SliceData(entry)) // aligned, as slabs and entries are
 	if t.inline {
@@ -181,8 +182,8 @@ func (t *Table[V]) low(slot uint64) uint32 {
 	return binary.LittleEndian.Uint32(t.entry(slot)[t.hashOffset:])
 }
 
-// insert adds an entry and returns its value. It uses the slot with index at, unless it
-// doubles the slots, which moves entries to other slots.
+// insert adds an entry and returns its value. It stores the entry in the slot with index at,
+// unless it first doubles the slots, which moves entries to other slots.
 func (t *Table[V]) insert(at, hash uint64, key []byte) *V {
 	if t.sorted {
 		panic("shuffle: Upsert after SortedByHash without Reset")
@@ -218,7 +219,7 @@ func (t *Table[V]) insert(at, hash uint64, key []byte) *V {
 	return t.value(entry)
 }
 
-// grow doubles the slots. The entries do not move in memory.
+// grow doubles the slots. The entries themselves do not move in memory.
 func (t *Table[V]) grow() {
 	old := t.slots
 	t.setSlots(make([]uint64, 2*len(old)))
@@ -235,7 +236,7 @@ func (t *Table[V]) grow() {
 }
 
 // All yields the keys and values, in the order of their insertion. They are valid until the
-// next Reset. The caller may change values.
+// next Reset. The caller may change the values.
 func (t *Table[V]) All() iter.Seq2[[]byte, *V] {
 	return func(yield func([]byte, *V) bool) {
 		for i, end := range t.ends {
@@ -277,8 +278,8 @@ func (t *Table[V]) SortedByHash() iter.Seq[Entry[V]] {
 	}
 }
 
-// sort moves the used slots to the beginning and sorts them by their entries' hashes. From
-// then on lookups do not work.
+// sort moves the used slots to the beginning and sorts them by their entries' hashes.
+// Afterwards lookups do not work until Reset.
 func (t *Table[V]) sort() {
 	if t.sorted {
 		return
@@ -292,7 +293,7 @@ func (t *Table[V]) sort() {
 	}
 	clear(t.slots[t.numEntries:])
 	sortUint64(used, 56)
-	for i := 0; i < len(used); { // sort slots with equal tags by the rest of the hash
+	for i := 0; i < len(used); { // sort slots with equal tags by the lower half of the hash
 		end := i + 1
 		for end < len(used) && used[end]>>32 == used[i]>>32 {
 			end++
@@ -305,8 +306,8 @@ func (t *Table[V]) sort() {
 }
 
 // sortUint64 sorts numbers that differ only in the lowest shift+8 bits. It distributes them
-// in place into 256 buckets by the eight bits from bit shift on, and then sorts each
-// bucket.
+// in place into 256 buckets by eight bits, the lowest of which has the number shift, and then
+// sorts each bucket.
 func sortUint64(numbers []uint64, shift int) {
 	if len(numbers) < 512 || shift < 0 {
 		slices.Sort(numbers)
@@ -340,7 +341,7 @@ func sortUint64(numbers []uint64, shift int) {
 	}
 }
 
-// Reset removes all entries. The table keeps the memory of its slots and values.
+// Reset removes all entries. The memory of the slots and values is reused.
 func (t *Table[V]) Reset() {
 	clear(t.slots)
 	for _, chunk := range t.values {

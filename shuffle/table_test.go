@@ -41,7 +41,7 @@ func TestTableBehavesLikeAMap(t *testing.T) {
 	}
 }
 
-// upserts counts the same random keys in a table and in a map.
+// upserts counts the same random keys in a table and in model.
 func upserts(t *rapid.T, table *Table[int], model map[string]int, hash func([]byte) uint64) {
 	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	distinct := rapid.SampledFrom([]int{1, 10, 600, 3000}).Draw(t, "distinct")
@@ -57,8 +57,7 @@ func upserts(t *rapid.T, table *Table[int], model map[string]int, hash func([]by
 	}
 }
 
-// requireModel checks that a table has the content of the map model, by All, SortedByHash
-// and Find.
+// requireModel checks that All, SortedByHash and Find of a table return the content of model.
 func requireModel(t require.TestingT, table *Table[int], model map[string]int, hash func([]byte) uint64) {
 	require.Equal(t, len(model), table.Len())
 	all := map[string]int{}

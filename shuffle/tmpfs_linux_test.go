@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tmpfs mounts a file system of the given size. If the process may not mount, the test is
-// skipped; in CI it fails instead.
+// tmpfs mounts a file system of the given size in bytes, and returns its directory. If the
+// process is not permitted to mount it, the test is skipped; in CI it fails.
 func tmpfs(t *testing.T, bytes int) string {
 	directory := t.TempDir()
 	if err := unix.Mount("tmpfs", directory, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// minBudget is the least memory budget, in bytes, of a Writer or a Sorter. If a smaller one
-// is given, they use minBudget.
+// minBudget is the least memory budget, in bytes, of a Writer or a Sorter. A smaller budget is
+// raised to minBudget.
 const minBudget = 1 << 20
 
 var errWriterDone = errors.New("the writer was committed or aborted")
@@ -21,19 +21,19 @@ type Writer struct {
 	service    *Service
 	id         MapID
 	partitions int
-	budget     int64 // bytes that buffers may take
+	budget     int64 // memory limit of the buffers, in bytes
 
 	buffers  partitionBuffers
 	spills   []partitionedFile
 	records  int64
-	raw      int64  // bytes of the records' keys and values
+	raw      int64  // number of bytes of the records' keys and values
 	checksum uint64 // sum of the records' hashes
 	err      error  // if not nil, Add, AddOrdered and Commit fail with it
 }
 
-// NewWriter returns a Writer of the output with an id. The Writer collects records in at
-// most budget bytes of memory, or minBudget if that is more. When records need more, it
-// spills them to a file.
+// NewWriter returns a Writer for the output with the given id. The Writer stores records in at
+// most budget bytes of memory, or minBudget if that is more. When the records exceed this limit,
+// the Writer spills them to a file.
 func (s *Service) NewWriter(id MapID, partitions int, budget int64) *Writer {
 	w := &Writer{service: s, id: id, partitions: partitions, budget: max(budget, minBudget)}
 	if w.budget > 4*blockWriterMemory {
@@ -46,9 +46,9 @@ func (s *Service) NewWriter(id MapID, partitions int, budget int64) *Writer {
 	return w
 }
 
-// Add adds a record to a partition, and copies its bytes. It fails if there is no such
-// partition or the record is too large. It also fails if a file cannot be written; Commit
-// then fails with the same error.
+// Add adds a record to a partition. It copies key and value. It fails if the partition does
+// not exist or the record is too large. It also fails if a file cannot be written; Commit then
+// fails with the same error.
 func (w *Writer) Add(partition int, key, value []byte) error {
 	if w.err != nil {
 		return w.err
@@ -83,10 +83,10 @@ func (w *Writer) Spilled() (bytes int64) {
 	return bytes
 }
 
-// AddOrdered adds records that are in the order of their partitions. It writes them to a
-// file without collecting them in memory. It calls records, which must call add for each
-// record, and must return the first error of add. The partition of a record must not be
-// less than that of the record before.
+// AddOrdered adds records that are in the order of their partitions. It writes them to a file
+// without buffering all of them in memory. It calls records, which must call add for each
+// record, and must return the first error of add. The partition of a record must not be less
+// than that of the previous record.
 func (w *Writer) AddOrdered(records func(add func(partition int, key, value []byte) error) error) error {
 	if w.err != nil {
 		return w.err
@@ -134,8 +134,8 @@ func (w *Writer) addToTotals(partition int, key, value []byte) {
 	w.raw += int64(len(key) + len(value))
 }
 
-// fail removes all files. It wraps err, and makes later calls of Add, AddOrdered and Commit
-// fail with the wrapped error.
+// fail removes all files. It wraps err, and later calls of Add, AddOrdered and Commit fail
+// with the wrapped error.
 func (w *Writer) fail(err error) error {
 	w.release()
 	w.err = fmt.Errorf("write map output %s: %w", w.id, diskError(err))
@@ -146,12 +146,12 @@ func (w *Writer) fail(err error) error {
 func (w *Writer) release() {
 	w.buffers.free()
 	for _, r := range w.spills {
-		_ = os.Remove(r.path) // if it fails, the service's Close removes the directory
+		_ = os.Remove(r.path) // if Remove fails, Service.Close removes the file with its directory
 	}
 	w.spills = nil
 }
 
-// Abort removes everything that was written. After Commit it does nothing.
+// Abort removes everything that the Writer has written. After Commit, Abort does nothing.
 func (w *Writer) Abort() {
 	if w.err == nil {
 		w.release()
@@ -159,8 +159,8 @@ func (w *Writer) Abort() {
 	}
 }
 
-// Commit writes the output's files, a data file and an index file, and makes the
-// service serve them. An output without records has no files. If Commit fails, it
+// Commit writes the output's data file and index file, and registers the output with the
+// service, which serves it. An output without records has no files. If Commit fails, it
 // removes all files.
 func (w *Writer) Commit() (Output, error) {
 	if w.err != nil {
@@ -218,7 +218,7 @@ func (w *Writer) writeSealed(file *sealWriter) ([]int64, error) {
 	return r.offsets, err
 }
 
-// concatenateSealed is like writeSealed, but writes the records in w.spills.
+// concatenateSealed is like writeSealed, but for the records in w.spills.
 func (w *Writer) concatenateSealed(file *sealWriter) ([]int64, error) {
 	return concatenate(file, w.spills, w.partitions, w.budget)
 }

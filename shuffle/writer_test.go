@@ -110,8 +110,8 @@ func TestWriterRefusesInvalidRecords(t *testing.T) {
 	require.ErrorContains(t, w.Add(0, make([]byte, maxRecord), nil), "too large")
 }
 
-// A file has the place of the service's directory, so that nothing can be created there, as
-// on a full disk.
+// A file exists at the path of the service's directory, so that nothing can be created there,
+// as on a full disk.
 func TestFilesThatCannotBeWritten(t *testing.T) {
 	s := newService(t)
 	w := s.NewWriter(MapID{1, 0, 0}, 4, 0)

@@ -12,14 +12,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// Client fetches blocks from other processes of the application (peers), and keeps
-// connections to them for later fetches. It is safe for concurrent use.
+// Client fetches blocks from other processes of the same application (peers). It reuses
+// connections. It is safe for concurrent use.
 type Client struct {
 	options    Options
 	fetchSlots chan struct{} // has an element for each open fetch; its capacity is MaxFetches
 
 	mu     sync.Mutex
-	idle   []*idleConn // connections that no fetch uses, the most recently used last
+	idle   []*idleConn // connections that no fetch uses, most recently used last
 	closed bool
 }
 
@@ -38,10 +38,12 @@ func NewClient(options Options) *Client {
 
 // Fetch fetches blocks from the peer at an address, host:port. For each id, in order, it
 // yields the block or an error. The caller must read a block before it takes the next one;
-// what it has not read by then is skipped. After an *Error that wraps block.ErrNotFound or
-// block.ErrDamaged, the sequence goes on with the next id. It ends after an *Error that
-// wraps ErrUnreachable, and after ctx's cause, which is yielded if ctx ends. In that case
-// neither that block nor the following ones were fetched.
+// Fetch skips bytes that are unread by then.
+//
+// After an *Error that wraps block.ErrNotFound or block.ErrDamaged, the sequence continues
+// with the next id. It ends after an *Error that wraps ErrUnreachable. If ctx ends, Fetch
+// yields ctx's cause and the sequence ends. In the last two cases, Fetch has not fetched the
+// block for which it yields the error, nor the blocks after it.
 func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) iter.Seq2[*Block, error] {
 	return func(yield func(*Block, error) bool) {
 		select {
@@ -59,8 +61,8 @@ func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) ite
 	}
 }
 
-// fetch sends one request and yields the blocks of the reply. It returns false if the
-// sequence has ended, because of an error or because the caller wants no more.
+// fetch sends one request and yields the blocks of the reply. It returns false if the sequence
+// has ended, because of an error or because yield returned false.
 func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yield func(*Block, error) bool) bool {
 	connection, err := c.connect(ctx, address)
 	if err != nil {
@@ -114,8 +116,8 @@ func (c *Client) connect(ctx context.Context, address string) (*tls.Conn, error)
 	return connection, nil
 }
 
-// keepIdle keeps a connection for later fetches, for up to a quarter of Options.Timeout. If
-// MaxFetches connections are kept already, it closes the one that has been unused longest.
+// keepIdle stores a connection for later fetches, for up to a quarter of Options.Timeout. If
+// MaxFetches connections are idle already, it closes the one that has been unused longest.
 func (c *Client) keepIdle(address string, connection *tls.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,8 +147,8 @@ func (c *Client) remove(i int) *idleConn {
 	return removed
 }
 
-// Close closes the idle connections. Connections that fetches use are closed when these
-// fetches end.
+// Close closes the idle connections. A connection that a fetch uses is closed when the fetch
+// ends.
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

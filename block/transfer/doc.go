@@ -33,11 +33,11 @@
 //   - missing: nothing follows.
 //   - damaged: a text follows, its length as a uvarint, then its bytes.
 //
-// A connection on which nothing is sent or received for the timeout is closed. Memory is
-// bounded: each end buffers about one chunk of a fetch, and a client has a limited number
-// of open fetches. Each fetch has its own connection, so a slow reader delays no other
-// fetch. A caller that reads from several fetches in turn needs a limit that allows all of
-// them to be open.
+// A connection on which nothing is sent or received for Options.Timeout is closed. Memory is
+// bounded: each end buffers about one chunk of a fetch, and a client has at most
+// Options.MaxFetches open fetches. Each fetch has its own connection, so a slow reader delays
+// no other fetch. A caller that reads alternately from several fetches must set MaxFetches at
+// least to their number.
 //
 // gRPC is not used for three reasons. It took nearly three times as long for a block of 1
 // KB. It allocates memory for every received byte. All fetches from a peer would share one

@@ -34,8 +34,8 @@ func TestOtherApplicationsAreRefused(t *testing.T) {
 	}
 	requireFailed(t, fetch(theirs, f.address), ErrUnreachable, f.address, "a")
 
-	// If one end does not check the other's certificate, the check of the other end must
-	// still fail.
+	// Each end must refuse a certificate of another application, even if the other end checks
+	// no certificates.
 	careless := theirs.Clone()
 	careless.VerifyConnection = nil
 	err := fetch(careless, f.address)
@@ -64,7 +64,7 @@ func TestDamagedBlocks(t *testing.T) {
 	_, err = file.WriteAt([]byte{^content(1, 3*block.ChunkSize)[block.ChunkSize]}, block.ChunkSize)
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
-	value[2*block.ChunkSize]++ // damages the block after Put, so that only the receiver can notice
+	value[2*block.ChunkSize]++ // damages the block after Put, so that only the receiver can notice it
 
 	for got, err := range f.client.Fetch(t.Context(), f.address, "disk", "memory", "whole", "disk", "memory", "whole") {
 		require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestRemoveDuringFetch(t *testing.T) {
 	}
 }
 
-// If a reader stops reading, its connection is closed and its block is unpinned. Other
+// If a reader stops reading, the server closes its connection and unpins its block. Other
 // fetches are not delayed.
 func TestAReaderThatStopsDelaysNoOtherFetch(t *testing.T) {
 	f := newFixture(t, Options{Timeout: 2 * time.Second})
@@ -130,7 +130,7 @@ func TestAReaderThatStopsDelaysNoOtherFetch(t *testing.T) {
 		value, err := f.fetch("small")
 		require.NoError(t, err)
 		require.Equal(t, content(2, 100), value)
-		for range 2 { // the idle connection that fetched the small block ends too
+		for range 2 { // the idle connection of the fetch of the small block ends too
 			<-f.ended
 		}
 		for _, b := range f.store.Status().Blocks {
@@ -141,7 +141,7 @@ func TestAReaderThatStopsDelaysNoOtherFetch(t *testing.T) {
 	}
 }
 
-// A whole block may take longer than the timeout, but not a single read or write.
+// A fetch of a whole block may take longer than the timeout. A single read or write may not.
 func TestConnectionsFailAfterTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
@@ -241,7 +241,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// Reading a reply must end, whatever bytes the reply has.
+// Reading a reply must return, whatever bytes the reply has.
 func FuzzReply(f *testing.F) {
 	f.Add([]byte{statusFound, 0, statusMissing, statusDamaged, 1, 'x'})
 	f.Add([]byte{statusFound, 1, statusFound, 0x52, 0x7d, 0x53, 0x51, 0, statusDamaged, 0})

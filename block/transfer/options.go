@@ -13,16 +13,15 @@ import (
 
 // Options configure a Server and a Client.
 type Options struct {
-	// TLS is the configuration for mutual TLS that identity.Pass.PeerTLS returns.
+	// TLS is the configuration for mutual TLS from identity.Pass.PeerTLS.
 	TLS *tls.Config
-	// Timeout is how long nothing may be sent or received on a connection before it
-	// is closed. A client closes an idle connection after a quarter of Timeout. 0
-	// means two minutes.
+	// Timeout is the time after which a connection is closed if nothing is sent or received on
+	// it. A client closes an idle connection after a quarter of Timeout. 0 means two minutes.
 	Timeout time.Duration
-	// MaxFetches is how many fetches of a client may be open at once. When that many are
-	// open, the next fetch waits until one ends. 0 means 64. A server ignores MaxFetches.
+	// MaxFetches limits the open fetches of a client. When the limit is reached, the next
+	// fetch waits until another one ends. 0 means 64. A server ignores MaxFetches.
 	MaxFetches int
-	// Logger gets a warning if a block or a connection fails. May be nil.
+	// Logger receives a warning if a block or a connection fails. It may be nil.
 	Logger *slog.Logger
 }
 
@@ -33,8 +32,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ErrUnreachable means that no connection to the peer could be made, that the peer
-// belongs to another application, or that the connection ended.
+// ErrUnreachable means that no connection to the peer could be opened, that the peer belongs
+// to another application, or that the connection failed during a fetch.
 var ErrUnreachable = errors.New("the peer cannot be reached")
 
 // Error means that a block could not be fetched. It wraps ErrUnreachable, block.ErrNotFound

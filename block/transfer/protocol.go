@@ -26,8 +26,8 @@ const (
 	bufferBytes = chunkHeader + block.ChunkSize
 )
 
-// Pools of buffers. A client's connection has a reader, and a server's a writer, only while
-// a request is in progress.
+// Pools of buffers. A client's connection uses a buffered reader, and a server's connection a
+// buffered writer, only while a request is in progress.
 var (
 	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferBytes) }}
 	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferBytes) }}

@@ -16,16 +16,16 @@ import (
 // errSkipped is the error of reading a block after its fetch has yielded the next one.
 var errSkipped = errors.New("the fetch has gone on to the next block")
 
-// reply reads the peer's reply to one request. If ctx ends, the connection is closed.
+// reply reads the peer's reply to one request. The connection is closed if ctx ends.
 type reply struct {
 	ctx        context.Context
 	address    string
 	connection *tls.Conn
 	input      *bufio.Reader
-	detach     func() bool // after it, the end of ctx does not close the connection
+	detach     func() bool // after this call, the end of ctx does not close the connection
 	pending    int         // number of blocks that next has yet to return
 	current    *Block
-	err        error // error of the connection; if it is not nil, nothing can be read
+	err        error // error of the connection; if not nil, nothing more can be read
 }
 
 func newReply(ctx context.Context, address string, connection *tls.Conn, blocks int) *reply {
@@ -35,9 +35,9 @@ func newReply(ctx context.Context, address string, connection *tls.Conn, blocks 
 	return &reply{ctx: ctx, address: address, connection: connection, input: input, detach: detach, pending: blocks}
 }
 
-// close ends the use of the connection by r. If the whole reply was read, the connection
-// can be used again, and close returns true. Otherwise close closes the connection. It does
-// not send TLS's close_notify first, because that could block if the peer is not reading.
+// close detaches r from the connection. If r has read the whole reply, the connection can be
+// reused, and close returns true. Otherwise close closes the connection. It does not send
+// TLS's close_notify first, because that could block if the peer is not reading.
 func (r *reply) close() bool {
 	complete := r.detach() && r.err == nil && r.pending == 0 && (r.current == nil || r.current.left == 0)
 	if r.current != nil {
@@ -51,8 +51,8 @@ func (r *reply) close() bool {
 	return complete
 }
 
-// next returns the next block of the reply, which has the given id, or the error that the
-// peer sent instead. The block before must have been read or skipped.
+// next returns the next block of the reply, which must have the given id, or the error that
+// the peer sent for it. The caller must have read or skipped the previous block.
 func (r *reply) next(id block.ID) (*Block, error) {
 	if r.err != nil {
 		return nil, r.fail(id, r.err)
@@ -69,7 +69,8 @@ func (r *reply) next(id block.ID) (*Block, error) {
 	return r.current, nil
 }
 
-// status reads a status byte, and returns the error that it means; nil for found.
+// status reads a status byte and returns the error that the byte means, or nil for
+// statusFound.
 func (r *reply) status(id block.ID) error {
 	status, err := r.input.ReadByte()
 	if err != nil {
@@ -90,8 +91,8 @@ func (r *reply) status(id block.ID) error {
 	return r.fail(id, fmt.Errorf("the reply has the unknown status %d", status))
 }
 
-// fail records err as the error of the connection, and returns the error to report for a
-// block.
+// fail records err as the error of the connection, and returns the error to report for the
+// block with the id.
 func (r *reply) fail(id block.ID, err error) error {
 	r.err = err
 	return connectionError(r.ctx, r.address, id, err)
@@ -116,12 +117,13 @@ type Block struct {
 
 	reply *reply
 	left  int64  // bytes not yet received
-	chunk []byte // bytes received and not yet read, in the connection's buffer
+	chunk []byte // bytes received and verified but not yet read, in the connection's buffer
 	err   error
 }
 
-// Read reads the block's bytes. It checks a chunk before it returns bytes of that chunk. It
-// fails with an *Error or, if the fetch's context has ended, with the context's cause.
+// Read reads the block's bytes. It verifies a chunk's checksum before it returns bytes of the
+// chunk. It fails with an *Error or, if the fetch's context has ended, with the context's
+// cause.
 func (b *Block) Read(p []byte) (int, error) {
 	if len(b.chunk) == 0 && b.err == nil {
 		if b.chunk, b.err = b.nextChunk(); b.err != nil {
@@ -136,8 +138,8 @@ func (b *Block) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// nextChunk reads and checks the next chunk. The returned bytes are valid until the next
-// read from the connection.
+// nextChunk reads the next chunk and verifies its checksum. The returned bytes are valid until
+// the next read from the connection.
 func (b *Block) nextChunk() ([]byte, error) {
 	if b.left == 0 {
 		return nil, io.EOF
@@ -162,10 +164,10 @@ func (b *Block) nextChunk() ([]byte, error) {
 	return chunk, nil
 }
 
-// skip reads and drops the rest of the block.
+// skip reads and discards the remaining bytes of the block.
 func (b *Block) skip() {
 	for b.left > 0 {
-		_, _ = b.nextChunk() // after an error of the connection, the next block fails too
+		_, _ = b.nextChunk() // if this fails because of the connection, reading the next block fails too
 	}
 	b.chunk, b.err = nil, errSkipped
 }

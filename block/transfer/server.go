@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// acceptPause is how long the server waits after Accept has failed, which happens
-// if the process has too many open files.
+// acceptPause is how long the server waits before it calls Accept again after an error. Accept
+// fails if, for example, the process has too many open files.
 const acceptPause = 100 * time.Millisecond
 
 // Server serves blocks to other processes of the application.
@@ -31,7 +31,7 @@ type Server struct {
 }
 
 // Listen returns a Server that listens on an address, host:port, and serves the blocks that
-// open opens. The caller must close the Server.
+// open returns. The caller must close the Server.
 func Listen(address string, open Open, options Options) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -116,8 +116,8 @@ func (s *Server) reply(connection net.Conn, ids []block.ID) error {
 	return w.Flush()
 }
 
-// send writes a block to the reply. If the block cannot be opened or read, send writes a
-// status that says so. It returns an error only if writing fails.
+// send writes a block to the reply. If the block cannot be opened or read, send writes
+// statusMissing or statusDamaged. It returns an error only if writing fails.
 func (s *Server) send(w *bufio.Writer, id block.ID) error {
 	content, err := s.open(id)
 	if errors.Is(err, block.ErrNotFound) {
@@ -137,7 +137,7 @@ func (s *Server) send(w *bufio.Writer, id block.ID) error {
 				return err
 			}
 		}
-		frame := w.AvailableBuffer()[:chunkHeader+length] // the chunk is read straight into the buffer of w
+		frame := w.AvailableBuffer()[:chunkHeader+length] // the chunk is read directly into the buffer of w
 		checksum, err := content.ReadChunk(chunk, frame[chunkHeader:])
 		if err != nil {
 			return s.sendDamaged(w, err)

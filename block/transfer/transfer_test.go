@@ -42,7 +42,7 @@ func access(t testing.TB) *tls.Config {
 	return config
 }
 
-// ends is a log handler that reports the ends of a server's connections.
+// ends is a log handler that receives a value when a server's connection ends.
 type ends chan struct{}
 
 func (e ends) Enabled(context.Context, slog.Level) bool { return true }
@@ -55,7 +55,7 @@ func (e ends) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
-// fixture is a store, a server of it, and a client.
+// fixture is a store, a server that serves the store's blocks, and a client.
 type fixture struct {
 	*testing.T
 	store   *block.Store
@@ -86,7 +86,6 @@ func (f *fixture) put(id block.ID, value []byte, level block.Level) {
 	require.NoError(f, f.store.Put(id, value, level))
 }
 
-// fetch fetches one block.
 func (f *fixture) fetch(id block.ID) ([]byte, error) {
 	for got, err := range f.client.Fetch(f.Context(), f.address, id) {
 		if err != nil {
@@ -192,7 +191,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	require.Len(t, f.client.idle, 1)
 	require.Empty(t, f.ended)
 	for range f.client.Fetch(t.Context(), f.address, "large") {
-		break // the rest of the reply is unread
+		break // bytes of the reply remain unread
 	}
 	require.Empty(t, f.client.idle)
 	<-f.ended
@@ -202,7 +201,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	<-f.ended
 	_, err = f.fetch("a")
 	require.NoError(t, err)
-	<-f.ended // a closed client keeps no connection
+	<-f.ended // Close of the client has closed the connection
 }
 
 func TestUnusedConnectionsAreClosed(t *testing.T) {
