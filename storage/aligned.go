@@ -7,18 +7,18 @@ import (
 	"io"
 )
 
-// maxTailRead is the largest number of bytes in one read past a split's end. It is small,
-// because only the rest of a line is needed there.
+// maxTailRead is the largest size in bytes of one read past a split's end. It is small, because
+// such reads only complete one line.
 const maxTailRead = 64 << 10
 
-// alignedReader reads the lines of a split of an uncompressed file (see [Split.Open]).
+// alignedReader reads the lines of a split of an uncompressed file; see [Split.Open].
 type alignedReader struct {
 	file             File
 	split            Split
-	position         int64 // of the next byte to read from file
-	end              int64 // of the split
+	position         int64 // file offset of the next byte to read
+	end              int64 // file offset of the split's end
 	reachedFirstLine bool  // the reader has reached the split's first line
-	done             bool  // the split's last line has been read to its end
+	done             bool  // the split's last line has been read completely
 }
 
 func (r *alignedReader) Read(p []byte) (int, error) {
@@ -43,10 +43,10 @@ func (r *alignedReader) Read(p []byte) (int, error) {
 	}
 }
 
-// skip reads p from the split until it finds the end of the line in which the split begins.
-// It moves the bytes after that line to the start of p and returns their number. It returns
-// 0 if the line does not end in p, and io.EOF if it does not end within the split, because
-// then no line begins in the split.
+// skip reads bytes of the split into p, to find the end of the line that began before the split.
+// It moves the bytes after that end to the start of p and returns their number. It returns 0 if
+// the line does not end in p. It returns io.EOF if the line does not end within the split,
+// because then no line begins in the split.
 func (r *alignedReader) skip(p []byte) (int, error) {
 	if r.position >= r.end {
 		r.reachedFirstLine, r.done = true, true
@@ -73,12 +73,12 @@ func (r *alignedReader) readBody(p []byte) (int, error) {
 			return n, fmt.Errorf("split %s: the file ends at byte %d: it has changed since the splits were made: %w",
 				r.split, r.position, io.ErrUnexpectedEOF)
 		}
-		err = nil // readTail gets io.EOF again if it reads on
+		err = nil // a later readTail returns io.EOF again
 	}
 	return n, err
 }
 
-// readTail reads past the split's end, up to the end of the line that begins in the split.
+// readTail reads past the split's end, up to the end of the line that the split's end divides.
 func (r *alignedReader) readTail(p []byte) (int, error) {
 	if len(p) > maxTailRead {
 		p = p[:maxTailRead]

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// compressBzip2 compresses a text in blocks that end at any byte of it, each in its own stream.
+// compressBzip2 compresses a text in several bzip2 streams, which divide it at random bytes.
 func compressBzip2(t *rapid.T, text []byte) []byte {
 	var file bytes.Buffer
 	for first := true; first || len(text) > 0; first = false {

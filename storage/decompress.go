@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/compression"
 )
 
-// isSplittable reports whether files with the compression name can be divided into splits.
+// isSplittable reports whether files with the given compression can be divided into splits.
 func isSplittable(name string) bool { return name == "" || name == compression.Bzip2 }
 
 // decompress returns a reader of the decompressed content of file. Closing it closes file.
@@ -46,7 +46,7 @@ func (r *decompressedReader) Close() error {
 	return err
 }
 
-// wrapError adds the split to err, unless err is nil or io.EOF.
+// wrapError adds the split's description to err, unless err is nil or io.EOF.
 func (r *decompressedReader) wrapError(err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -67,15 +67,15 @@ func (s Split) bzip2Lines(file File) (io.ReadCloser, error) {
 	return io.NopCloser(&blockLines{blocks: blocks, block: bytes.NewReader(nil), reachedFirstLine: s.Offset == 0}), nil
 }
 
-// blockLines reads the lines of a split of a bzip2 file, one decompressed block after the
-// other. As alignedReader does, it skips the line that began before the split, and completes
-// the last line from the blocks after the split.
+// blockLines reads the lines of a split of a bzip2 file, one decompressed block after the other.
+// Like alignedReader, it skips the line that began before the split, and completes the last line
+// from the blocks after the split.
 type blockLines struct {
 	blocks           *compression.Bzip2Range
 	block            io.Reader // the current block
 	tail             bool      // the current block is after the split
 	reachedFirstLine bool      // the reader has reached the split's first line
-	done             bool      // the split's last line has been read to its end
+	done             bool      // the split's last line has been read completely
 }
 
 func (r *blockLines) Read(p []byte) (int, error) {
@@ -93,7 +93,7 @@ func (r *blockLines) Read(p []byte) (int, error) {
 		end := bytes.IndexByte(p[:n], '\n') + 1
 		switch {
 		case !r.reachedFirstLine && end == 0:
-			continue // still in the line that began before the split
+			continue // the line that began before the split does not end in these bytes
 		case !r.reachedFirstLine:
 			r.reachedFirstLine = true
 			n = copy(p, p[end:n])

@@ -41,7 +41,7 @@ func Example() {
 	// Output: english 6
 }
 
-// A driver plans splits of the input, and a task reads each.
+// A driver plans splits of the input, and one task reads each split.
 func ExampleSplit_Lines() {
 	dir, err := os.MkdirTemp("", "storage")
 	if err != nil {
@@ -57,7 +57,7 @@ func ExampleSplit_Lines() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx := storage.With(context.Background(), files) // a task's context carries Files already
+	ctx := storage.With(context.Background(), files) // in a task, the context already contains a Files
 	for i, split := range splits {
 		for line, err := range split.Lines(ctx) {
 			if err != nil {
@@ -72,7 +72,7 @@ func ExampleSplit_Lines() {
 	// split 1: three
 }
 
-// The driver makes an output and commits it; the tasks write its parts.
+// The driver creates an output and commits it; the tasks write the output's parts.
 func ExampleOutput() {
 	dir, err := os.MkdirTemp("", "storage")
 	if err != nil {

@@ -18,29 +18,29 @@ import (
 
 const defaultTimeout = 30 * time.Second
 
-// Options configure [New]. The zero value serves the local disk only.
+// Options configure [New]. With zero Options, all paths are on the local disk.
 type Options struct {
-	// Hadoop is the cluster's configuration. If nil, all files are local.
+	// Hadoop is the cluster's configuration. If nil, HDFS cannot be used.
 	Hadoop *conf.Config
 	// User is the user name in HDFS; "" means HADOOP_USER_NAME, else the system's user.
 	User string
-	// RealUser is the user who has logged in to Kerberos, if this is not User but a proxy user
-	// of Hadoop, who acts for User; otherwise "".
+	// RealUser is set if a proxy user of Hadoop acts for User: it is the user who has logged in
+	// to Kerberos. Otherwise it is "".
 	RealUser string
-	// Kerberos is the user's login to a cluster with Kerberos; nil if there is none.
+	// Kerberos is the user's Kerberos login; nil if there is none.
 	Kerberos *kerberos.Client
-	// Tokens has delegation tokens of clusters with Kerberos. A file system whose token is in
-	// it is accessed with the token rather than with Kerberos. It may be nil.
+	// Tokens contains delegation tokens of clusters with Kerberos. A file system whose token it
+	// contains is accessed with the token instead of the Kerberos login. May be nil.
 	Tokens *security.Credentials
-	// Timeout is how long an operation tries to reach a NameNode; 0 means 30 s. Whatever
-	// the Timeout, an operation fails when its context ends.
+	// Timeout is how long an operation is retried while no NameNode responds; 0 means 30 s. An
+	// operation fails earlier if its context ends.
 	Timeout time.Duration
-	// Logger receives retries and failed clean-ups; nil discards them.
+	// Logger logs retries and failed clean-ups; nil logs nothing.
 	Logger *slog.Logger
 }
 
-// Files gives access to HDFS and the local disk. It is safe for concurrent use.
-// Connections to NameNodes are opened on first use and kept until Close.
+// Files provides access to HDFS and the local disk. It is safe for concurrent use. Connections
+// to NameNodes are opened on first use and closed by Close.
 type Files struct {
 	options Options
 	err     error // if not nil, every operation returns this error
@@ -49,10 +49,10 @@ type Files struct {
 	closed  bool
 	systems map[string]fileSystem // by URI root, such as "hdfs://cluster1"
 
-	wrap func(fileSystem) fileSystem // set by tests to inject failures into file systems; else nil
+	wrap func(fileSystem) fileSystem // set by tests to inject failures into file systems; nil otherwise
 }
 
-// New returns a Files without connections.
+// New returns a Files. It opens no connections.
 func New(options Options) *Files {
 	if options.User == "" {
 		options.User = currentUser()
@@ -78,7 +78,7 @@ func currentUser() string {
 	return os.Getenv("USER")
 }
 
-// Close closes all connections. Later operations fail, also those on files that are open.
+// Close closes all connections. Later operations fail, also operations on open files.
 func (f *Files) Close() error {
 	f.mu.Lock()
 	systems := f.systems
@@ -91,7 +91,7 @@ func (f *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// system returns the file system with the given URI root. The first call for a root opens it.
+// system returns the file system with the given URI root. The first call for a root calls open.
 func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,13 +114,14 @@ func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem
 
 type contextKey struct{}
 
-// With returns a context that carries files for [From], as a task's context does.
+// With returns a context that contains files, for [From]. The context of a task contains a
+// Files.
 func With(ctx context.Context, files *Files) context.Context {
 	return context.WithValue(ctx, contextKey{}, files)
 }
 
-// From returns the Files that ctx carries. If ctx carries none, it returns a Files whose
-// operations all fail.
+// From returns the Files in ctx. If ctx contains none, it returns a Files whose operations all
+// fail.
 func From(ctx context.Context) *Files {
 	if files, ok := ctx.Value(contextKey{}).(*Files); ok && files != nil {
 		return files

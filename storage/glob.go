@@ -15,11 +15,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
 )
 
-// Glob returns the files and directories that match pattern, sorted by path. As in Hadoop,
-// * matches any text within a name, ? one character, [a-z] a character of a class, [^a-z] a
-// character that is not in the class, and {a,b} one of several patterns, which may contain
-// slashes. \ before a character takes away its special meaning. If there is a file or
-// directory whose path is pattern, character by character, Glob returns only that one.
+// Glob returns the files and directories that match pattern, sorted by path. As in Hadoop, *
+// matches any text within a name, ? one character, [a-z] one character in the range, [^a-z] one
+// character outside of it, and {a,b} one of several patterns, which may contain slashes. A
+// backslash makes the next character match itself. If the pattern, read as a path, names an
+// existing file or directory, Glob returns only that one.
 //
 // Glob fails with fs.ErrNotExist if nothing matches.
 func (f *Files) Glob(ctx context.Context, pattern string) ([]Info, error) {
@@ -37,8 +37,8 @@ func (f *Files) Glob(ctx context.Context, pattern string) ([]Info, error) {
 
 // glob finds files and directories that match a pattern.
 type glob struct {
-	withBlocks bool // also get the locations of files' blocks
-	visible    bool // skip names that begin with _ or ., unless the pattern begins with the same character
+	withBlocks bool // also fetch the locations of files' blocks
+	visible    bool // skip names that begin with _ or ., unless the pattern begins with that character
 }
 
 // locatedEntry is a file or directory and its location.
@@ -83,11 +83,11 @@ type noMatchError struct{}
 func (noMatchError) Error() string        { return "no file or directory matches the pattern" }
 func (noMatchError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// isPattern reports whether name contains a character that is special in patterns.
+// isPattern reports whether name contains a character with a special meaning in patterns.
 func isPattern(name string) bool { return strings.ContainsAny(name, `*?[{\`) }
 
 // matchBelow returns the files and directories below directory that match a pattern. parts are
-// the pattern divided at slashes: each matches one name.
+// the elements of the pattern between slashes. Each of them matches one name.
 func (g glob) matchBelow(ctx context.Context, directory location, parts []string) ([]locatedEntry, error) {
 	for len(parts) > 0 && !isPattern(parts[0]) {
 		directory, parts = directory.child(parts[0]), parts[1:]
@@ -130,15 +130,15 @@ func (g glob) matchBelow(ctx context.Context, directory location, parts []string
 	return found, nil
 }
 
-// missing reports whether err means that a path does not exist, or that a part of the path
-// that should be a directory is a file.
+// missing reports whether err means that a path does not exist, or that an element of the path
+// before the last is a file.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, namenode.ErrNotDirectory) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// alternatives expands the braces of a pattern that contain slashes, because matchBelow
-// divides patterns at slashes: for {a/b,c} it returns a/b and c. Braces without slashes stay.
-// The pattern must be valid.
+// alternatives expands the braces of a pattern that contain slashes, because matchBelow divides
+// patterns at slashes. For {a/b,c} it returns a/b and c. It does not expand braces without
+// slashes. The pattern must be valid.
 func alternatives(pattern string) []string {
 	start, from, depth, slash := 0, 0, 0, false
 	var choices []string

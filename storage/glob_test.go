@@ -27,7 +27,7 @@ func TestGlob(t *testing.T) {
 		"{a/{1,2},b/{1,9}}.log": {"a/1.log", "a/2.log", "b/1.log"},
 		"{a/*,a/1*}.log":        {"a/1.log", "a/2.log"},
 		"*/*/1.log":             {"b/_tmp/1.log", "b/c/1.log"},
-		"a[1]/1.log":            {"a[1]/1.log"}, // it exists
+		"a[1]/1.log":            {"a[1]/1.log"}, // a directory of this name exists
 		`a\[1\]/*`:              {"a[1]/1.log"},
 		"file/*":                nil,
 		"*/1.log/x":             nil,

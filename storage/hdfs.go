@@ -27,11 +27,11 @@ type hdfsSystem struct {
 	namenode *namenode.Client
 	streams  stream.Options
 	defaults createSettings
-	closed   context.Context // ends when the Files is closed
+	closed   context.Context // ends when Files.Close is called
 	cancel   context.CancelCauseFunc
 
-	tokenService string                         // service in its tokens; "" if it uses no tokens
-	token        atomic.Pointer[security.Token] // the token in use; nil if there is none
+	tokenService string                         // service of the delegation tokens for this name service; "" if no tokens are used
+	token        atomic.Pointer[security.Token] // the delegation token in use; nil if there is none
 }
 
 func newHDFS(root string, options Options) (fileSystem, error) {
@@ -42,8 +42,8 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 	}
 	settings := hadoop.Map()
 	var defaults createSettings
-	// Without dfs.replication and dfs.blocksize, the NameNode's defaults apply, not those
-	// built into Hadoop's client.
+	// If dfs.replication or dfs.blocksize is not set, the NameNode's default is used, not the
+	// default in Hadoop's client.
 	if _, ok := settings["dfs.replication"]; ok {
 		if defaults.replication, err = hadoop.Int("dfs.replication", 0); err != nil {
 			return nil, err
@@ -80,7 +80,8 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 	return h, nil
 }
 
-// binarySize returns the value of key as a size in bytes, which may end in k, m, g or t.
+// binarySize returns the value of a setting as a size in bytes. The value may end in k, m, g or
+// t.
 func binarySize(hadoop *conf.Config, key string) (int64, error) {
 	text, _ := hadoop.Get(key)
 	digits := strings.ToLower(strings.TrimSpace(text))
@@ -102,8 +103,8 @@ func (h *hdfsSystem) close() error {
 	return h.namenode.Close()
 }
 
-// fileContext returns the context of an open file. It ends when ctx ends, when h is closed,
-// or when release is called.
+// fileContext returns the context of an open file. The context ends when ctx ends, when h is
+// closed, or when release is called.
 func (h *hdfsSystem) fileContext(ctx context.Context) (joined context.Context, release func()) {
 	joined, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.closed, func() { cancel(context.Cause(h.closed)) })
@@ -133,8 +134,8 @@ func (h *hdfsSystem) open(ctx context.Context, path string) (File, error) {
 	return f, nil
 }
 
-// readable returns nil if status is that of a file whose content this package can read. It
-// returns an error for directories, encrypted files and erasure-coded files.
+// readable returns nil if this package can read the content of the file with the given status.
+// It returns an error for directories, encrypted files and erasure-coded files.
 func readable(status *pb.FileStatus) error {
 	switch {
 	case status.GetType() == pb.FileStatus_DIRECTORY:
@@ -196,8 +197,8 @@ func (h *hdfsSystem) rename(ctx context.Context, from, to string) error {
 	err := h.wrapError(ctx, "rename", from, h.namenode.Rename(ctx, from, to))
 	exists := errors.Is(err, fs.ErrExist)
 	if err != nil && !exists && !errors.Is(err, fs.ErrNotExist) {
-		// If one of the two paths is a file and the other a directory, the NameNode throws
-		// an IOException that does not say that to exists.
+		// If one of the paths is a file and the other a directory, the NameNode returns an
+		// IOException from which it cannot be seen whether the destination exists.
 		_, statErr := h.namenode.FileInfo(ctx, to)
 		exists = statErr == nil
 	}
@@ -239,7 +240,7 @@ func (h *hdfsSystem) info(name string, status *pb.FileStatus) Info {
 	return i
 }
 
-// blocksOf returns the blocks of a file; none if status has no locations.
+// blocksOf returns the blocks of a file; none if status contains no locations.
 func blocksOf(status *pb.FileStatus) []block {
 	located := status.GetLocations().GetBlocks()
 	blocks := make([]block, 0, len(located))
@@ -288,7 +289,8 @@ func (s *hdfsSink) Abandon() error {
 
 func (s *hdfsSink) Abort() error {
 	defer s.release()
-	// The file's context may have ended, but Abort removes the file nevertheless. With that
-	// context, wrapError would report the reason of its end instead of Abort's error.
+	// The file's context may have ended, but Abort removes the file nevertheless. If wrapError
+	// were passed the ended context, it would return the context's cause instead of Abort's
+	// error.
 	return s.system.wrapError(context.Background(), "remove", s.path, s.writer.Abort())
 }

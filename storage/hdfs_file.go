@@ -20,7 +20,7 @@ type hdfsFile struct {
 
 	mu     sync.Mutex // guards reader and offset
 	reader *stream.Reader
-	offset int64 // of the next Read
+	offset int64 // file offset of the next Read
 
 	readerAtMu sync.Mutex // guards readerAt
 	readerAt   *stream.Reader
@@ -74,7 +74,7 @@ func (f *hdfsFile) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Close may be called while another goroutine reads; the read then fails.
+// Close may be called during a Read in another goroutine; the Read then fails.
 func (f *hdfsFile) Close() error {
 	err := error(&fs.PathError{Op: "close", Path: f.info.Path, Err: fs.ErrClosed})
 	f.closing.Do(func() {

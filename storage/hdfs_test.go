@@ -40,7 +40,7 @@ func TestInvalidConfigurations(t *testing.T) {
 
 func TestUnreachableNameNodeIsNamed(t *testing.T) {
 	files := New(Options{Hadoop: conf.FromMap(nil), User: "ann", Timeout: 300 * time.Millisecond})
-	// Nothing listens on the discard port.
+	// No process listens on the discard port.
 	_, err := files.Stat(t.Context(), "hdfs://127.0.0.1:9/a")
 	require.ErrorContains(t, err, "127.0.0.1:9")
 	require.ErrorContains(t, err, "connection refused")

@@ -9,24 +9,24 @@ import (
 	"math"
 )
 
-// lineBuffer is the initial size in bytes of the buffer for lines, which grows if a line is
-// longer.
+// lineBuffer is the initial size in bytes of the buffer for lines. The buffer grows for longer
+// lines.
 const lineBuffer = 256 << 10
 
-// maxIdleReads is how many consecutive reads may return neither bytes nor an error, as in
-// package bufio.
+// maxIdleReads is the largest number of consecutive reads that return neither bytes nor an
+// error, as in package bufio.
 const maxIdleReads = 100
 
-// Lines yields the lines of the split (see [Split.Open]) without their "\n" or "\r\n". A
-// line may have any length that fits into memory; its bytes are valid until the next
-// iteration. After an error, which is yielded with a nil line, the iteration ends.
+// Lines yields the lines of the split (see [Split.Open]) without their "\n" or "\r\n". A line
+// may have any length that fits into memory. Its bytes are valid until the next iteration. An
+// error is yielded with a nil line and ends the iteration.
 func (s Split) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return s.LinesUpTo(ctx, math.MaxInt)
 }
 
-// LinesUpTo yields the lines as [Split.Lines] does, but instead of a line that is longer than
-// limit bytes it yields an error. It needs little more memory than limit bytes. Lines of up
-// to 256 KiB may be yielded even if limit is less.
+// LinesUpTo yields lines as [Split.Lines] does, but for a line of more than limit bytes it
+// yields an error. It uses little more memory than limit bytes. If limit is less than 256 KiB,
+// lines of up to 256 KiB may still be yielded.
 func (s Split) LinesUpTo(ctx context.Context, limit int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r, err := s.Open(ctx)
@@ -34,18 +34,18 @@ func (s Split) LinesUpTo(ctx context.Context, limit int) iter.Seq2[[]byte, error
 			yield(nil, err)
 			return
 		}
-		defer func() { _ = r.Close() }() // the file was only read
+		defer func() { _ = r.Close() }()
 		tooLong := fmt.Errorf("%s: a line is longer than %d bytes, the limit", s, limit)
 		scanLines(r, make([]byte, lineBuffer), limit, tooLong, yield)
 	}
 }
 
-// scanLines yields the lines of r. It reads them into buffer, or into a larger buffer of at
-// most limit bytes if a line does not fit. If a line does not fit into that either, scanLines
-// yields the error tooLong.
+// scanLines yields the lines of r. It reads them into buffer, or into a larger buffer of at most
+// limit bytes if a line does not fit into buffer. For a line that does not fit into the larger
+// buffer, it yields the error tooLong.
 func scanLines(r io.Reader, buffer []byte, limit int, tooLong error, yield func([]byte, error) bool) {
-	// buffer[start:filled] has been read and not been yielded. buffer[start:searched] contains
-	// no newline.
+	// buffer[start:filled] has been read but not yielded. buffer[start:searched] contains no
+	// newline.
 	var start, searched, filled int
 	for idle, eof := 0, false; ; {
 		for {
@@ -60,7 +60,7 @@ func scanLines(r io.Reader, buffer []byte, limit int, tooLong error, yield func(
 			start, searched = end+1, end+1
 		}
 		if eof {
-			// Only the last line of a file can lack its newline.
+			// Only the last line of a file can end without a newline.
 			if start < filled {
 				yield(trimReturn(buffer[start:filled]), nil)
 			}

@@ -63,7 +63,8 @@ func TestSplitsGiveEachLineOnce(t *testing.T) {
 		text := textOf(t)
 		path := filepath.Join(dir, "text")
 		require.NoError(t, os.WriteFile(path, text, 0o600))
-		// Single bytes for short texts, and not many thousand splits for long ones.
+		// Splits of single bytes if the text is short, but not thousands of splits if it is
+		// long.
 		size := rapid.Int64Range(1+int64(len(text))/300, int64(len(text))+10).Draw(t, "split size")
 		splits, err := files.Splits(ctx, path, SplitOptions{Size: size})
 		require.NoError(t, err)

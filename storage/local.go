@@ -66,14 +66,14 @@ func (localSystem) list(ctx context.Context, path string, _ bool) ([]entry, erro
 			return nil, localError("list", path, err)
 		}
 		name := filepath.Join(path, e.Name())
-		// Info describes the target of a symbolic link. If the target does not exist, Info
-		// describes the link itself, so that the error appears when the entry is read.
+		// list returns the Info of a symbolic link's target. If the target does not exist, it
+		// returns the Info of the link, so that the error occurs when the entry is opened.
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			info, err = os.Lstat(name)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed since the directory was read
+			continue // removed since ReadDir
 		}
 		if err != nil {
 			return nil, localError("list", name, err)
@@ -141,7 +141,7 @@ func localError(op, path string, err error) error {
 	return &fs.PathError{Op: op, Path: localRoot + path, Err: err}
 }
 
-// localFile is a File on the local disk. Reads fail after ctx has ended.
+// localFile is a File on the local disk. When ctx has ended, reads return ctx's error.
 type localFile struct {
 	ctx  context.Context
 	file *os.File
@@ -180,7 +180,7 @@ func (f *localFile) wrapError(err error) error {
 	return localError("read", f.info.Path[len(localRoot):], err)
 }
 
-// localSink is a sink on the local disk. Writes fail after ctx has ended.
+// localSink is a sink on the local disk. When ctx has ended, writes return ctx's error.
 type localSink struct {
 	ctx  context.Context
 	file *os.File
@@ -207,12 +207,12 @@ func (s *localSink) Flush() error { return localError("write", s.path, context.C
 func (s *localSink) Abandon() error { return localError("write", s.path, s.file.Close()) }
 
 func (s *localSink) Abort() error {
-	_ = s.file.Close() // the file is removed anyway
+	_ = s.file.Close() // the file is removed, so this error does not matter
 	return localError("remove", s.path, os.Remove(s.path))
 }
 
-// renameIfAbsent renames a file or directory unless to exists. The check and the rename
-// are not one atomic step.
+// renameIfAbsent renames a file or directory if the destination does not exist. The check and
+// the rename are not one atomic step.
 func renameIfAbsent(from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNoReplace renames a file or directory. It fails with EEXIST if to exists.
+// renameNoReplace renames a file or directory. It fails with EEXIST if the destination exists.
 func renameNoReplace(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
-		// NFS, for example, does not support RENAME_NOREPLACE.
+		// The file system, for example NFS, does not support RENAME_NOREPLACE.
 		return renameIfAbsent(from, to)
 	}
 	if err != nil {

@@ -23,10 +23,9 @@ func (f *Files) Open(ctx context.Context, path string) (File, error) {
 	return file, l.withLocalHint(err)
 }
 
-// Create creates a file for writing, with its missing parent directories unless
-// [ExistingParent] is among the options. It fails with fs.ErrExist if the file exists,
-// unless [Overwrite] is among the options.
-// When ctx ends, writes and Close return ctx's error.
+// Create creates a file for writing, and its missing parent directories. It fails with
+// fs.ErrExist if the file exists. [Overwrite] and [ExistingParent] change this behaviour. When
+// ctx ends, writes and Close return ctx's error.
 func (f *Files) Create(ctx context.Context, path string, options ...CreateOption) (*Writer, error) {
 	l, err := f.resolveFor(ctx, path)
 	if err != nil {
@@ -86,9 +85,9 @@ func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) err
 	return l.system.mkdirAll(ctx, l.path, perm)
 }
 
-// Rename moves a file or a directory within one file system. It fails with fs.ErrExist if
-// the target exists, even if that is an empty directory. The check and the move are one
-// atomic step, except on local file systems without RENAME_NOREPLACE.
+// Rename moves a file or a directory within one file system. It fails with fs.ErrExist if the
+// target exists, even if the target is an empty directory. The check and the move are one atomic
+// step, except on local file systems without RENAME_NOREPLACE.
 func (f *Files) Rename(ctx context.Context, from, to string) error {
 	a, err := f.resolveFor(ctx, from)
 	if err != nil {
@@ -133,9 +132,9 @@ func removeAll(ctx context.Context, l location) error {
 	return err
 }
 
-// SetTimes sets the access and modification times of a file or directory. If one of them is
-// zero, it stays as it was. HDFS stores whole milliseconds, and refuses to set access times
-// if dfs.namenode.accesstime.precision is 0.
+// SetTimes sets the access and modification times of a file or directory. A zero time leaves
+// that time unchanged. HDFS stores whole milliseconds, and refuses to set access times if
+// dfs.namenode.accesstime.precision is 0.
 func (f *Files) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
 	l, err := f.resolveFor(ctx, path)
 	if err != nil {
@@ -152,8 +151,8 @@ func (f *Files) resolveFor(ctx context.Context, path string) (location, error) {
 	return f.resolve(path)
 }
 
-// withLocalHint adds localHint's hint, if any, to err if err wraps fs.ErrNotExist. It returns
-// other errors as they are.
+// withLocalHint adds the result of localHint to err if err wraps fs.ErrNotExist. It returns
+// other errors unchanged.
 func (l location) withLocalHint(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

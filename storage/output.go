@@ -14,30 +14,31 @@ import (
 	"time"
 )
 
-// ErrCommitted means that an earlier attempt of the same job has committed the output.
+// ErrCommitted means that an earlier attempt of the same job has committed the output. An
+// attempt of a job is one run of it, such as an application attempt of YARN.
 var ErrCommitted = errors.New("the output was committed by an earlier attempt of this job")
 
 const (
 	successName  = "_SUCCESS"
 	markerPrefix = ".committed-by-"
 	committedDir = "finished" // contains the committed parts; Commit renames it to the target
-	attemptsDir  = "attempts" // contains the parts that tasks are writing
-	// committedPartitionedDir contains the committed parts of a partitioned output, of which
-	// each is a directory. Commit moves their files to committedDir.
+	attemptsDir  = "attempts" // contains the files that attempts of tasks are writing
+	// committedPartitionedDir contains the committed parts of a partitioned output. Each of
+	// these parts is a directory. Output.Commit moves the files in them to committedDir.
 	committedPartitionedDir = "parts"
-	// cleanupTimeout limits the removal of files after the caller's context has ended.
+	// cleanupTimeout limits the time to remove files after the caller's context has ended.
 	cleanupTimeout = 30 * time.Second
 )
 
-// Output is a directory of part files, written by the tasks of one job, that appears only
-// when the job commits it. It is plain data, made by [Files.NewOutput] and sent to the
-// tasks. Its methods use the [Files] that their context carries (see [With]).
+// Output is a directory of part files, written by the tasks of one job, that appears only when
+// the job commits it. It is plain data: [Files.NewOutput] creates it, and the caller sends it to
+// the tasks. Its methods use the [Files] in their context (see [With]).
 //
-// If several attempts of a task write the same part, the first to commit wins, and
-// the files of the others are removed. Until the job commits, all files are in a
-// hidden directory next to the target, named after the target and the job. The
-// commit is one atomic rename of a directory, however many parts there are; see
-// [ReplaceOutput] and [AppendToOutput] for outputs whose directory exists.
+// If several attempts of a task write the same part, the first to commit the part wins, and the
+// files of the others are removed. Until the job commits, all files are in a hidden directory
+// next to the target, whose name contains the names of the target and the job. The commit is one
+// atomic rename of a directory, however many parts there are. For outputs whose directory
+// exists, see [ReplaceOutput] and [AppendToOutput].
 type Output struct {
 	// Path is the full URI of the target directory.
 	Path string
@@ -52,15 +53,15 @@ type Output struct {
 
 var jobIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// NewOutput prepares to write the directory path, which must not exist unless an option
-// says so. jobID consists of letters, digits, ".", "_" and "-", and begins with a letter
-// or digit. It must be unique to the job and the same in all attempts of the job, as
-// YARN's application ID is.
+// NewOutput prepares an output to the directory path. The directory must not exist unless an
+// option allows it. jobID consists of letters, digits, ".", "_" and "-", and begins with a
+// letter or digit. It must be unique to the job and the same in all attempts of the job, like
+// YARN's application ID.
 //
 // NewOutput fails with [ErrCommitted] if an earlier attempt of this job has committed the
 // output, and with fs.ErrExist if path exists for another reason. If the commit of an earlier
-// attempt was interrupted, NewOutput completes it. It then removes the temporary files of
-// earlier attempts, so that their tasks can no longer write.
+// attempt was interrupted, NewOutput completes the commit. It then removes the temporary files
+// of earlier attempts, so that the tasks of these attempts can no longer write.
 func (f *Files) NewOutput(ctx context.Context, path, jobID string, options ...OutputOption) (Output, error) {
 	if !jobIDs.MatchString(jobID) {
 		return Output{}, fmt.Errorf("output %s: job ID %q: want letters, digits, \".\", \"_\" and \"-\"", path, jobID)
@@ -80,8 +81,8 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string, options ...Ou
 		return Output{}, fmt.Errorf("output %s: only an output that is partitioned can replace partitions", o.Path)
 	}
 	job := o.jobDir(target)
-	// This must come before check: an earlier attempt that still runs could otherwise commit
-	// after check. After the removal, it cannot.
+	// Remove the files of earlier attempts before check. Otherwise, an earlier attempt that
+	// still runs could commit after check.
 	if err := o.removeEarlier(ctx, target); err != nil {
 		return Output{}, fmt.Errorf("output %s: removing what an earlier attempt left: %w", o.Path, err)
 	}
@@ -125,7 +126,7 @@ func (o Output) removeEarlier(ctx context.Context, target location) error {
 		removed := job.child("removed-" + randomName())
 		err := job.system.rename(ctx, job.child(e.Name).path, removed.path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the attempt whose directory this was has removed it
+			continue // the attempt that created this directory has removed it
 		}
 		if err == nil {
 			_, err = o.resume(ctx, target, removed)
@@ -140,10 +141,10 @@ func (o Output) removeEarlier(ctx context.Context, target location) error {
 	return nil
 }
 
-// Commit makes the target directory appear, with the parts, an empty file _SUCCESS
-// and an empty hidden file named after the job. It fails unless exactly the parts 0
-// to parts-1 have been committed. Commit can be repeated if its outcome is unknown:
-// if an attempt of this job has committed the output, it does nothing.
+// Commit makes the target directory appear, with the parts, an empty file _SUCCESS and an empty
+// hidden file whose name contains the job ID. It fails if the committed parts are not exactly
+// the parts 0 to parts-1. If the outcome of a Commit is unknown, call Commit again: it does
+// nothing if an attempt of this job has committed the output.
 func (o Output) Commit(ctx context.Context, parts int) error {
 	f := From(ctx)
 	target, staging, err := o.locate(ctx, f)
@@ -169,8 +170,9 @@ func (o Output) Commit(ctx context.Context, parts int) error {
 	return nil
 }
 
-// publish checks that all parts are committed, and makes them appear in the target: it
-// renames their directory to the target, or if the target exists, changes it as o.Mode says.
+// publish checks that all parts are committed, and adds them to the target. If the target does
+// not exist, it renames the directory of the parts to the target. Otherwise, o.Mode determines
+// how it changes the target.
 func (o Output) publish(ctx context.Context, target, staging location, parts int) error {
 	if begun, err := o.resume(ctx, target, staging); begun || err != nil {
 		return err
@@ -215,7 +217,7 @@ func createEmpty(ctx context.Context, l location) error {
 	return w.Close()
 }
 
-// checkParts returns an error unless entries are the parts 0 to parts-1, apart from the
+// checkParts returns an error if entries are not exactly the parts 0 to parts-1. It ignores the
 // two empty files that publish creates.
 func (o Output) checkParts(entries []entry, parts int) error {
 	found := map[string]bool{}
@@ -235,10 +237,10 @@ func (o Output) checkParts(entries []entry, parts int) error {
 	return nil
 }
 
-// Abort removes the temporary files of this attempt of the job; a committed output
-// stays. If Commit has failed after it began to change an existing directory, Abort fails
-// and removes nothing, because some data is only in the temporary files. Abort works even
-// if ctx has ended, and takes at most 30 s.
+// Abort removes the temporary files of this attempt of the job. It does not remove a committed
+// output. If Commit has failed after it began to change an existing directory, Abort fails and
+// removes nothing, because some data is only in the temporary files. Abort works even if ctx has
+// ended. It takes at most 30 s.
 func (o Output) Abort(ctx context.Context) error {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -254,8 +256,8 @@ func (o Output) Abort(ctx context.Context) error {
 	return o.removeStaging(detached, target, staging)
 }
 
-// removeStaging removes the temporary directory of this attempt, and the job's directory above it
-// unless another attempt has a directory there.
+// removeStaging removes the temporary directory of this attempt. It also removes the job's
+// hidden directory if that is then empty.
 func (o Output) removeStaging(ctx context.Context, target, staging location) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -311,20 +313,20 @@ func (o Output) locate(ctx context.Context, f *Files) (target, staging location,
 }
 
 // supersededError returns the error of an attempt whose temporary directory a later attempt has
-// removed. err is the error that the directory does not exist.
+// removed. err is the fs.ErrNotExist error for that directory.
 func (o Output) supersededError(err error) error {
 	return fmt.Errorf("output %s: this attempt's temporary directory is gone: a later attempt of job %s has taken over, or the output was aborted: %w",
 		o.Path, o.JobID, err)
 }
 
-// jobDir returns the job's hidden directory. It contains the temporary directories of the
-// job's attempts, and is next to the target, because a rename must stay in one file system.
+// jobDir returns the job's hidden directory, which contains the temporary directories of the
+// job's attempts. It is next to the target, because a rename works only within one file system.
 func (o Output) jobDir(target location) location {
 	return target.parent().child("." + path.Base(target.path) + "." + o.id())
 }
 
-// id identifies the output among all outputs to its path. It is the job ID, followed by "+"
-// and Sequence if Sequence is more than 1. Job IDs contain no "+".
+// id identifies the output among all outputs to its path. It is the job ID, followed by "+" and
+// Sequence if Sequence is more than 1. Job IDs contain no "+".
 func (o Output) id() string {
 	if o.Sequence <= 1 {
 		return o.JobID
@@ -332,12 +334,12 @@ func (o Output) id() string {
 	return fmt.Sprintf("%s+%d", o.JobID, o.Sequence)
 }
 
-// marker returns the name of the empty file in the target that says which job wrote the
-// output. The name begins with a dot, so that a shell's * does not match it.
+// marker returns the name of the empty file in the target that records which job wrote the
+// output. The name begins with a dot, so that * in a shell does not match it.
 func (o Output) marker() string { return markerPrefix + o.id() }
 
-// committedBy reports whether a file with that name is the marker of this output, or of a
-// later output of the job to the same path.
+// committedBy reports whether name is the name of the marker of this output, or of a later
+// output of the job to the same path.
 func (o Output) committedBy(name string) bool {
 	rest, ok := strings.CutPrefix(name, markerPrefix+o.JobID)
 	if !ok || rest == "" {
@@ -348,7 +350,7 @@ func (o Output) committedBy(name string) bool {
 	return ok && err == nil && n >= o.Sequence
 }
 
-// partName returns the name of the part with an index. In AppendOutput mode, the name
+// partName returns the name of the part with the given index. In AppendOutput mode, the name
 // contains the job ID, so that it differs from the names of existing files.
 func (o Output) partName(index int) string {
 	name := fmt.Sprintf("part-%05d", index)

@@ -15,14 +15,14 @@ import (
 
 var errCrash = errors.New("crashed")
 
-// faultySystem simulates a process that dies or loses its connection: it fails the n-th
-// change, before or after making it, and every later call.
+// faultySystem simulates a process that dies or loses its connection: the n-th change fails,
+// before or after it is made, and every later call fails.
 type faultySystem struct {
 	fileSystem
 	callsLeft int // calls that still succeed
 	after     bool
 
-	mu   sync.Mutex // commits make several calls at the same time
+	mu   sync.Mutex // needed because commits make several calls at the same time
 	dead bool
 }
 
@@ -100,8 +100,7 @@ func (s *faultySink) Close() error { return s.system.step(s.sink.Close) }
 
 func (s *faultySink) Abort() error { return s.system.step(s.sink.Abort) }
 
-// runJob is one attempt of a job, with two attempts of the task that writes the second
-// part.
+// runJob runs one attempt of a job. The task that writes the second part has two attempts.
 func runJob(files *Files, target, content string, options ...OutputOption) error {
 	ctx := With(context.Background(), files)
 	out, err := files.NewOutput(ctx, target, "job", options...)
@@ -127,8 +126,8 @@ func runJob(files *Files, target, content string, options ...OutputOption) error
 	return out.Commit(ctx, 2)
 }
 
-// committed returns the attempt that has written the output, which must be complete if
-// there is one; ok is false if there is none.
+// committed returns the content that identifies the attempt which has committed the output, and
+// checks that the output is complete. ok is false if there is no output.
 func committed(t *testing.T, target string) (content string, ok bool) {
 	t.Helper()
 	_, err := os.Stat(target)
@@ -195,7 +194,7 @@ func TestOutputSurvivesACrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// lossySystem simulates that the response to one rename is lost.
+// lossySystem simulates that the response of one rename is lost.
 type lossySystem struct {
 	fileSystem
 	mu   sync.Mutex

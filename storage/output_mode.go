@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// OutputMode says what the commit of an [Output] does if its directory exists.
+// OutputMode determines what the commit of an [Output] does if its directory exists.
 type OutputMode int
 
 // Modes of outputs.
@@ -22,45 +22,46 @@ const (
 // OutputOption is an option of [Files.NewOutput].
 type OutputOption func(*Output)
 
-// ReplaceOutput lets the output replace a directory that exists when the job commits it.
+// ReplaceOutput makes the commit replace the output's directory if the directory exists.
 //
-// The commit moves the old directory into the temporary directory, moves the new directory
-// to the output's path, and removes the old one. If the job dies between the two moves, the
-// path does not exist, and the old and the new directory are both in the temporary directory
-// .NAME.JOB next to the path. The job's next attempt completes the commit.
+// The commit moves the old directory into the temporary directory, moves the new directory to
+// the output's path, and removes the old one. If the job dies between the two moves, the path
+// does not exist, and the old and the new directory are both in the temporary directory
+// .NAME.JOB next to the path. The next attempt of the job completes the commit.
 func ReplaceOutput() OutputOption { return func(o *Output) { o.Mode = ReplaceExisting } }
 
-// AppendToOutput lets the output add its parts to a directory that exists when the job
-// commits it. The names of the parts contain the job ID: part-00000-JOB.
+// AppendToOutput makes the commit add the parts to the output's directory if the directory
+// exists. The names of the parts contain the job ID: part-00000-JOB.
 //
-// The commit moves the parts file by file. If the job dies meanwhile, the directory has
-// only some of the parts, and the others are in the temporary directory .NAME.JOB next to
-// the path. The job's next attempt completes the commit, so that each part is added once.
+// The commit moves the parts file by file. If the job dies during the commit, the directory
+// contains only some of the parts, and the other parts are in the temporary directory .NAME.JOB
+// next to the path. The next attempt of the job completes the commit, so that each part is added
+// once.
 func AppendToOutput() OutputOption { return func(o *Output) { o.Mode = AppendOutput } }
 
-// ReplaceOutputPartitions lets an output that is [Partitioned] change a directory that
-// exists when the job commits the output. The partitions in which the output has files
-// replace the partitions of the same names in the directory, and the directory's other
-// partitions stay, as with Spark's dynamic partition overwrite.
+// ReplaceOutputPartitions makes the commit of a [Partitioned] output change the output's
+// directory if the directory exists. The partitions in which the output has files replace the
+// partitions of the same names in the directory. The directory's other partitions stay, as with
+// Spark's dynamic partition overwrite.
 //
-// For each partition, the commit moves the old directory into the temporary directory, and
-// the new directory to the old one's place. It does so for several partitions at the same
-// time. If the job dies meanwhile, some partitions are new, some are old, and some may be
-// missing. No file is lost: all new and all old files are in the output's directory or in
-// the temporary directory .NAME.JOB next to it. The job's next attempt completes the commit.
+// For each partition, the commit moves the old directory into the temporary directory, and then
+// the new directory to the old one's path. It does so for several partitions at the same time.
+// If the job dies during the commit, some partitions are new, some are old, and some may be
+// missing. No file is lost: all new and all old files are in the output's directory or in the
+// temporary directory .NAME.JOB next to it. The next attempt of the job completes the commit.
 func ReplaceOutputPartitions() OutputOption { return func(o *Output) { o.Mode = ReplacePartitions } }
 
 // PartSuffix sets the suffix of the parts' names, such as ".gz".
 func PartSuffix(suffix string) OutputOption { return func(o *Output) { o.Suffix = suffix } }
 
-// Sequence says that this is the job's n-th output to the path; the first has n = 1. A job
-// that writes to a path several times must number its outputs, so that its later attempts
-// know which of the outputs were committed.
+// Sequence numbers the outputs of one job to one path: n is 1 for the first. A job that writes
+// to a path several times must number its outputs, so that NewOutput in a later attempt of the
+// job can determine which of the outputs were committed.
 func Sequence(n int) OutputOption { return func(o *Output) { o.Sequence = n } }
 
 const (
-	// replacingName, appendingName and partitioningName are the names of empty files. Before
-	// the commit changes an existing target, it creates one of these files in the attempt's
+	// replacingName, appendingName and partitioningName are the names of empty files. Before the
+	// commit changes an existing target, it creates one of these files in the attempt's
 	// temporary directory.
 	replacingName    = "replacing"
 	appendingName    = "appending"
@@ -68,9 +69,9 @@ const (
 	replacedPrefix   = "replaced-" // prefix of the new names of directories that were replaced
 )
 
-// commitMarker returns the name of the file in staging that says that the attempt's commit has
-// begun to change the target, and how: replacingName, appendingName or partitioningName.
-// It returns "" if the commit has not begun to change the target.
+// commitMarker returns the name of the marker file in staging: replacingName, appendingName or
+// partitioningName. The file exists if the attempt's commit has begun to change the target, and
+// its name indicates how. It returns "" if there is no such file.
 func (o Output) commitMarker(ctx context.Context, staging location) (name string, err error) {
 	for _, name := range []string{replacingName, appendingName, partitioningName} {
 		_, err := staging.system.stat(ctx, staging.child(name).path, false)
@@ -84,8 +85,8 @@ func (o Output) commitMarker(ctx context.Context, staging location) (name string
 	return "", nil
 }
 
-// applyToExisting changes the existing target as o.Mode says: it replaces the target,
-// replaces partitions of the target, or adds the parts to the target. Once it has begun, the
+// applyToExisting changes the existing target according to o.Mode: it replaces the target,
+// replaces partitions of the target, or adds the parts to the target. After it has begun, the
 // commit cannot be aborted, only completed.
 func (o Output) applyToExisting(ctx context.Context, target, staging location) error {
 	name := replacingName
@@ -109,20 +110,20 @@ func (o Output) resume(ctx context.Context, target, staging location) (begun boo
 	if name == "" || err != nil {
 		return false, err
 	}
-	// If the commit is complete, repeating it must not replace the new output.
+	// If the commit is complete, the target is the new output, which must not be replaced.
 	if committed, err := o.check(ctx, target); committed || err != nil {
 		return true, err
 	}
 	entries, err := staging.system.list(ctx, staging.child(committedDir).path, false)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // the commit was complete, and another job has changed the target since
+		return true, nil // the commit was complete, and another job has changed the target since then
 	}
 	if err != nil {
 		return true, err
 	}
 	err = staging.system.rename(ctx, staging.child(committedDir).path, target.path)
 	if !errors.Is(err, fs.ErrExist) {
-		return true, err // nil if there was no target: replace may have renamed it before
+		return true, err // err is nil if the target did not exist, for example because an interrupted replace had moved it away
 	}
 	switch name {
 	case replacingName:
@@ -135,8 +136,8 @@ func (o Output) resume(ctx context.Context, target, staging location) (begun boo
 	return true, o.addParts(ctx, target, staging, entries)
 }
 
-// replace renames the target into staging, and the directory of the committed parts to the
-// target.
+// replace moves the target into staging, and then renames the directory of the committed parts
+// to the target.
 func (o Output) replace(ctx context.Context, target, staging location) error {
 	replaced := staging.child(replacedPrefix + randomName())
 	err := target.system.rename(ctx, target.path, replaced.path)
@@ -146,7 +147,7 @@ func (o Output) replace(ctx context.Context, target, staging location) error {
 	return target.system.rename(ctx, staging.child(committedDir).path, target.path)
 }
 
-// addParts moves the committed parts to the target, then _SUCCESS, and last the marker.
+// addParts moves the committed parts, then _SUCCESS, and last the marker to the target.
 func (o Output) addParts(ctx context.Context, target, staging location, entries []entry) error {
 	finished := staging.child(committedDir)
 	last := func(e entry) bool { return e.Name == successName || e.Name == o.marker() }
@@ -156,7 +157,7 @@ func (o Output) addParts(ctx context.Context, target, staging location, entries 
 	}
 	for _, name := range []string{successName, o.marker()} {
 		if !slices.ContainsFunc(entries, func(e entry) bool { return e.Name == name }) {
-			continue // an earlier call has moved it
+			continue // an earlier call has moved the file
 		}
 		err := move(ctx, finished.child(name), target.child(name))
 		if err != nil && !(name == successName && errors.Is(err, fs.ErrExist)) {
@@ -166,7 +167,7 @@ func (o Output) addParts(ctx context.Context, target, staging location, entries 
 	return nil
 }
 
-// move renames a file or a directory. It returns nil if an earlier call has renamed it.
+// move renames a file or a directory. It returns nil if an earlier call has already renamed it.
 func move(ctx context.Context, from, to location) error {
 	err := from.system.rename(ctx, from.path, to.path)
 	if err == nil {

@@ -39,8 +39,8 @@ func writeOld(t *testing.T, target string) {
 	require.NoError(t, os.WriteFile(filepath.Join(target, "part-00000"), []byte("old"), 0o600))
 }
 
-// runJobThatCrashes runs a job in which the change number step fails, before or after it is made, and
-// all later calls. It reports whether the job has reached that step.
+// runJobThatCrashes runs a job in which the change with the number step fails, before or after
+// it is made, and all later calls fail. It reports whether the job has reached that step.
 func runJobThatCrashes(t *testing.T, target string, step int, after bool, option OutputOption) (crashed bool) {
 	t.Helper()
 	broken := New(Options{})
@@ -52,8 +52,8 @@ func runJobThatCrashes(t *testing.T, target string, step int, after bool, option
 	return system.dead
 }
 
-// atEveryStep calls test with step 0, 1 and so on. test makes a job crash at that step. If
-// it returns false, the job has ended before the step, and atEveryStep stops.
+// atEveryStep calls test with step 0, 1 and so on. test makes a job crash at that step. When
+// test returns false, because the job has ended before that step, atEveryStep stops.
 func atEveryStep(t *testing.T, test func(t *testing.T, target string, step int, after bool) (crashed bool)) {
 	for _, after := range []bool{false, true} {
 		for step, crashed := 0, true; crashed; step++ {
@@ -91,12 +91,12 @@ func TestReplacingSurvivesACrashAtEveryStep(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, kept, 1)
 			require.Equal(t, old, contents(t, kept[0]), "the old output is kept")
-			replaced = true // the next attempt completes it
+			replaced = true // the next attempt completes the commit
 		}
 		require.NoError(t, runJob(New(Options{}), target, "second", ReplaceOutput()))
 		if content := contents(t, target); replaced {
 			require.Equal(t, first, content)
-		} else if content["part-00000"] != "first 0" { // the commit had begun
+		} else if content["part-00000"] != "first 0" { // the interrupted commit had begun
 			require.Equal(t, second, content)
 		}
 		return crashed
@@ -137,11 +137,11 @@ func TestSupersededAttemptCannotCommit(t *testing.T) {
 	}
 }
 
-// failingSystem fails renames to a target that does not exist.
+// failingSystem makes renames to the target fail if the target does not exist.
 type failingSystem struct {
 	fileSystem
 	target       string
-	failuresLeft int // how many renames still fail
+	failuresLeft int // how many further renames fail
 }
 
 func (s *failingSystem) rename(ctx context.Context, from, to string) error {

@@ -11,27 +11,26 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Partitioned makes tasks write [PartitionedPart]s: files in nested directories. levels is
-// their depth, such as 2 for date=2024-01-31/hour=7.
+// Partitioned makes the output consist of [PartitionedPart]s: files in nested directories.
+// levels is the depth of these directories, such as 2 for date=2024-01-31/hour=7.
 //
-// Before the output's directory appears or changes, the job's commit moves each file once,
+// The commit of the job moves each file once before the output's directory appears or changes,
 // which takes time if there are many files.
 func Partitioned(levels int) OutputOption { return func(o *Output) { o.Levels = levels } }
 
-// PartitionedPart is what one attempt of a task writes to an [Output] that is
-// [Partitioned]: a file in each of some directories. It must not be used concurrently.
+// PartitionedPart is the part of a [Partitioned] [Output] that one attempt of a task writes: a
+// file in each of several directories. It must not be used concurrently.
 type PartitionedPart struct {
 	ctx       context.Context
 	output    Output
-	name      string   // of the file in each directory
+	name      string   // name of the file in each directory
 	temporary location // the directory that this attempt writes
-	final     location // where Commit moves the directory
+	final     location // location to which Commit moves the directory
 }
 
-// PartitionedPart begins to write the part with an index, for an attempt of a task. Each
-// attempt writes its own temporary directory, which Commit renames, so that the output has
-// the files of only one attempt of each task. When ctx ends, writes and Commit return ctx's
-// error.
+// PartitionedPart creates the part with the given index for an attempt of a task. Each attempt
+// writes its own temporary directory, which Commit renames, so that the output contains the
+// files of only one attempt of each task. When ctx ends, writes and Commit return ctx's error.
 func (o Output) PartitionedPart(ctx context.Context, index, attempt int) (*PartitionedPart, error) {
 	if index < 0 || o.Levels == 0 {
 		return nil, fmt.Errorf("output %s has no partitioned part %d", o.Path, index)
@@ -47,8 +46,8 @@ func (o Output) PartitionedPart(ctx context.Context, index, attempt int) (*Parti
 		temporary: staging.child(attemptsDir).child(fmt.Sprintf("%s.%d.%s", o.partName(index), attempt, randomName())),
 		final:     staging.child(committedPartitionedDir).child(o.partName(index)),
 	}
-	// If the directory is gone, a later attempt of the job has removed it. If that happens
-	// after this check, this attempt writes files that are never committed.
+	// If the directory does not exist, a later attempt of the job has removed it. If it is
+	// removed after this check, the files of this attempt are never committed.
 	if _, err := staging.system.stat(ctx, staging.child(committedPartitionedDir).path, false); errors.Is(err, fs.ErrNotExist) {
 		return nil, o.supersededError(err)
 	} else if err != nil {
@@ -60,9 +59,9 @@ func (o Output) PartitionedPart(ctx context.Context, index, attempt int) (*Parti
 	return p, nil
 }
 
-// Create creates the file part-<index> in a directory, such as "date=2024-01-31/hour=7".
-// It fails if this attempt has created the file before. The caller must close or abort the
-// Writer before it calls Commit or Abort.
+// Create creates the file part-<index> in a directory, such as "date=2024-01-31/hour=7". It
+// fails if this attempt has already created that file. The caller must close or abort the Writer
+// before it calls PartitionedPart.Commit or Abort.
 func (p *PartitionedPart) Create(directory string) (*Writer, error) {
 	names := strings.Split(directory, "/")
 	for _, name := range names {
@@ -76,27 +75,27 @@ func (p *PartitionedPart) Create(directory string) (*Writer, error) {
 	return create(p.ctx, p.temporary.child(directory).child(p.name), createSettings{perm: 0o644})
 }
 
-// Abort removes this attempt's files. After Commit it does nothing, so it can be deferred.
+// Abort removes this attempt's files. After Commit, Abort does nothing, so it can be deferred.
 func (p *PartitionedPart) Abort() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanupTimeout)
 	defer cancel()
 	return removeAll(ctx, p.temporary)
 }
 
-// Commit makes this attempt's files the part. If another attempt has committed the part,
-// Commit removes this attempt's files and returns nil. If Commit returns an error, the
-// output may lack the part.
+// Commit commits this attempt's files as the part. If another attempt has committed the part,
+// Commit removes this attempt's files and returns nil. If Commit returns an error, it is unknown
+// whether the part is committed.
 func (p *PartitionedPart) Commit() error {
 	return p.output.commitPart(p.ctx, p.temporary, p.final)
 }
 
-// maxMoves is how many directories or files a commit moves at the same time.
+// maxMoves is the largest number of directories or files that a commit moves at the same time.
 const maxMoves = 8
 
-// moveTrees moves each of the entries of directory from to the location that the function to
-// returns for the entry. If an entry is a directory, moveTrees moves its files one by one,
-// because the directory to which they are moved may exist and contain other files. It skips
-// what an earlier call has moved.
+// moveTrees moves entries of a directory. The parameter "from" is the directory. For each entry,
+// the function "to" returns the new location. If an entry is a directory, moveTrees moves its
+// files one by one, because the destination directory may exist and contain other files. It
+// skips entries that an earlier call has moved.
 func moveTrees(ctx context.Context, from location, entries []entry, to func(entry) location) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxMoves)
@@ -111,7 +110,8 @@ func moveTrees(ctx context.Context, from location, entries []entry, to func(entr
 	return group.Wait()
 }
 
-// moveFiles moves all files of the directory tree from to the same relative paths below to.
+// moveFiles moves all files of a directory tree to the same relative paths below another
+// directory.
 func moveFiles(ctx context.Context, from, to location) error {
 	entries, err := from.system.list(ctx, from.path, false)
 	if err != nil {
@@ -138,8 +138,8 @@ func moveFiles(ctx context.Context, from, to location) error {
 	return nil
 }
 
-// replacePartitions replaces partitions of the target by the committed partitions of the
-// same names, and adds the committed partitions that the target lacks.
+// replacePartitions replaces partitions of the target by the committed partitions of the same
+// names, and adds committed partitions that the target does not have.
 func (o Output) replacePartitions(ctx context.Context, target, staging location) error {
 	finished := staging.child(committedDir)
 	var directories []string
@@ -150,9 +150,9 @@ func (o Output) replacePartitions(ctx context.Context, target, staging location)
 	group.SetLimit(maxMoves)
 	for _, directory := range directories {
 		group.Go(func() error {
-			// If a later attempt has superseded this one, staging is gone. Then these moves
-			// fail without changing the target's files, or the move of the marker fails, which
-			// is the commit's last step.
+			// If a later attempt has superseded this attempt, staging does not exist any more.
+			// Then these moves fail without changing the target's files, or the commit's last
+			// step fails, which moves the marker.
 			old := staging.child(replacedPrefix + randomName())
 			if err := move(ctx, target.child(directory), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -166,8 +166,8 @@ func (o Output) replacePartitions(ctx context.Context, target, staging location)
 	return group.Wait()
 }
 
-// directoriesAt appends to found the paths of the directories exactly levels below l. The
-// paths are relative to l, with prefix before them.
+// directoriesAt appends to found the paths of the directories that are exactly the given number
+// of levels below l. The paths are relative to l, and start with prefix.
 func directoriesAt(ctx context.Context, l location, levels int, prefix string, found *[]string) error {
 	entries, err := l.system.list(ctx, l.path, false)
 	if err != nil {

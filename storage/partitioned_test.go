@@ -22,8 +22,8 @@ type partitionedJob struct {
 	option OutputOption
 }
 
-// run runs one attempt of the job. Each file contains the job's attempt and the task's index.
-// The last task has three task attempts: two commit, and one is aborted.
+// run runs one attempt of the job. Each file contains the attempt of the job and the index of
+// the task. The last task has three attempts: two commit, and one is aborted.
 func (j partitionedJob) run(files *Files, target, attempt string) error {
 	ctx := With(context.Background(), files)
 	options := []OutputOption{Partitioned(2)}
@@ -68,7 +68,7 @@ func (j partitionedJob) run(files *Files, target, attempt string) error {
 		if err := write(task, 1, directories, true); err != nil {
 			return err
 		}
-		if task == len(j.tasks)-1 { // a speculative copy that writes something else
+		if task == len(j.tasks)-1 { // a speculative copy that writes other content
 			if err := write(task, 2, []string{"a=0/b=late"}, true); err != nil {
 				return err
 			}
@@ -99,8 +99,8 @@ func writeTree(t require.TestingT, root string, files map[string]string) {
 	}
 }
 
-// want returns the tree that the job leaves if it commits the output of attempt and the
-// target had the files old before; old is nil if the target did not exist.
+// want returns the tree that the job creates if it commits the output of attempt. old contains
+// the files of the target before the job; nil if the target did not exist.
 func (j partitionedJob) want(mode OutputMode, old map[string]string, attempt string) map[string]string {
 	tree := maps.Clone(old)
 	if old == nil || mode == ReplaceExisting {
@@ -126,8 +126,8 @@ func (j partitionedJob) want(mode OutputMode, old map[string]string, attempt str
 	return tree
 }
 
-// newCrashingFiles returns a Files that crashes at a step, as runJobThatCrashes does. crashed reports whether it
-// has.
+// newCrashingFiles returns a Files that crashes at a step, as in runJobThatCrashes. crashed
+// reports whether the step was reached.
 func newCrashingFiles(step int, after bool) (files *Files, crashed func() bool) {
 	files = New(Options{})
 	files.wrap = func(s fileSystem) fileSystem { return &faultySystem{fileSystem: s, callsLeft: step, after: after} }
@@ -139,11 +139,11 @@ func newCrashingFiles(step int, after bool) (files *Files, crashed func() bool) 
 
 var partitionedModes = map[OutputMode]OutputOption{CreateOutput: nil, ReplaceExisting: ReplaceOutput(), AppendOutput: AppendToOutput(), ReplacePartitions: ReplaceOutputPartitions()}
 
-// oldTree has the files of the target before a job. ReplacePartitions replaces those in
+// oldTree contains the files of the target before a job. ReplacePartitions replaces the files in
 // a=1/b=2.
 var oldTree = map[string]string{"a=1/b=2/part-00000": "old", "a=1/b=2/part-00007": "old", "a=1/b=3/part-00000": "old", "a=2/b=3/part-00000": "old", "_SUCCESS": ""}
 
-// For other modes, see TestPartitionedOutputIsThatOfOneAttempt.
+// TestPartitionedOutputIsThatOfOneAttempt tests the other modes.
 func TestReplacingPartitionsSurvivesACrashAtEveryStep(t *testing.T) {
 	j := partitionedJob{tasks: [][]string{{"a=1/b=2", "a=3/b=1"}, {"a=1/b=2"}}, option: ReplaceOutputPartitions()}
 	first, second := j.want(ReplacePartitions, oldTree, "first"), j.want(ReplacePartitions, oldTree, "second")
@@ -180,8 +180,8 @@ func TestReplacingPartitionsSurvivesACrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// Whichever attempts of a job crash, and at whichever steps, the last attempt leaves the
-// output of exactly one attempt.
+// Whichever attempts of a job crash at whichever steps, after the last attempt the output is
+// that of exactly one attempt.
 func TestPartitionedOutputIsThatOfOneAttempt(t *testing.T) {
 	dir := t.TempDir()
 	directory := rapid.Custom(func(t *rapid.T) string {
@@ -224,7 +224,7 @@ func TestPartitionedOutputToleratesLostAnswersToRenames(t *testing.T) {
 		j.option = option
 		target := filepath.Join(t.TempDir(), "out")
 		if mode == ReplaceExisting {
-			continue // Commit fails if the response to renaming the old directory is lost; the next attempt completes it
+			continue // Commit fails if the response of the old directory's rename is lost; the next attempt completes the commit
 		}
 		var old map[string]string
 		if mode != CreateOutput {
@@ -238,7 +238,7 @@ func TestPartitionedOutputToleratesLostAnswersToRenames(t *testing.T) {
 	}
 }
 
-// An attempt that a later one has superseded cannot change the output any more.
+// An attempt that a later attempt has superseded cannot change the output any more.
 func TestASupersededAttemptReplacesNoPartitions(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "out")
 	writeTree(t, target, oldTree)

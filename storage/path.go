@@ -14,10 +14,10 @@ const (
 	localRoot  = schemeFile + "://"
 )
 
-// knownSchemes is what the error about an unsupported scheme lists.
+// knownSchemes is the list in the error for an unsupported scheme.
 const knownSchemes = "file:// and hdfs://"
 
-// location is a path and the file system it is in.
+// location is a path in a file system.
 type location struct {
 	system    fileSystem
 	root      string // "file://" or "hdfs://authority"
@@ -33,14 +33,14 @@ func (l location) at(path string) location {
 	return location{system: l.system, root: l.root, path: path}
 }
 
-// parent returns the location of the directory of l.
+// parent returns the location of the directory that contains l.
 func (l location) parent() location { return l.at(path.Dir(l.path)) }
 
-// child returns the location of a name in the directory l.
+// child returns the location of the entry with the given name in the directory l.
 func (l location) child(name string) location { return l.at(path.Join(l.path, name)) }
 
-// Qualify returns the full URI of path: the scheme, the name service or host for HDFS,
-// and the absolute path. The path need not exist.
+// Qualify returns the full URI of path: the scheme, the name service or host for HDFS, and the
+// absolute path. It does not check whether the path exists.
 func (f *Files) Qualify(path string) (string, error) {
 	l, err := f.resolve(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func (f *Files) Qualify(path string) (string, error) {
 	return l.uri(), nil
 }
 
-// resolve returns the location of name, a path or URI that a caller of Files has written.
+// resolve returns the location of name, a path or URI that a caller of Files has passed.
 func (f *Files) resolve(name string) (location, error) {
 	if f.err != nil {
 		return location{}, f.err
@@ -127,8 +127,8 @@ func (f *Files) hdfs(name, authority, rest, plain string) (location, error) {
 	return location{system: system, root: root, path: path.Clean(rest), asWritten: plain}, nil
 }
 
-// splitURI splits scheme://authority/path or scheme:/path. If name does not begin with a
-// valid scheme, a colon and a slash, name is a plain path, and scheme and authority are empty.
+// splitURI splits scheme://authority/path or scheme:/path. If name does not begin with a valid
+// scheme, a colon and a slash, scheme and authority are empty, and rest is name.
 func splitURI(name string) (scheme, authority, rest string) {
 	scheme, rest, ok := strings.Cut(name, ":")
 	if !ok || !isScheme(scheme) || !strings.HasPrefix(rest, "/") {
@@ -153,8 +153,8 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// localHint returns a hint for the error that a path does not exist in HDFS. It returns ""
-// unless the caller wrote the path without a scheme and it exists on the local disk.
+// localHint returns a hint for the error that a path does not exist in HDFS. The hint is ""
+// except if the caller passed the path without a scheme and the path exists on the local disk.
 func (l location) localHint() string {
 	if l.asWritten == "" || l.root == localRoot {
 		return ""

@@ -14,25 +14,26 @@ const (
 	maxRenewalPause = time.Minute
 )
 
-// Renewal obtains delegation tokens again and again, so that processes without a
-// Kerberos ticket can use file systems for as long as an application runs.
+// Renewal obtains new delegation tokens before the previous ones expire, so that processes
+// without a Kerberos ticket can use file systems for as long as an application runs.
 type Renewal struct {
 	Files       *Files   // its user must have logged in to Kerberos
 	FileSystems []string // URIs
-	Principal   string   // the user's Kerberos principal, who may renew the tokens
+	Principal   string   // the user's Kerberos principal, which becomes the renewer of the tokens
 	Logger      *slog.Logger
 
-	obtain func(ctx context.Context) (*Tokens, error) // set by tests in place of Obtain; else nil
+	obtain func(ctx context.Context) (*Tokens, error) // set by tests to replace Obtain; nil otherwise
 }
 
-// Tokens are delegation tokens of the file systems of a Renewal.
+// Tokens are delegation tokens for the file systems of a Renewal.
 type Tokens struct {
-	Credentials *security.Credentials // aliases are the file systems' URIs
-	Renew       time.Time             // when three quarters of the time until End have passed
-	End         time.Time             // when the first of the tokens ends
+	Credentials *security.Credentials // tokens with the file systems' URIs as aliases
+	Renew       time.Time             // when to obtain new tokens: after three quarters of the time until End
+	End         time.Time             // when the first of the tokens expires
 }
 
-// Obtain gets a new token of each file system that has tokens. It returns nil if none has.
+// Obtain requests a new token from each file system that issues tokens. It returns nil if no
+// file system does.
 func (r *Renewal) Obtain(ctx context.Context) (*Tokens, error) {
 	if r.obtain != nil {
 		return r.obtain(ctx)
@@ -51,9 +52,9 @@ func (r *Renewal) Obtain(ctx context.Context) (*Tokens, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The token is renewed at once, because only this call returns when the token ends.
-		// That time is the NameNode's, whose clock may differ, so only its distance from the
-		// time of issue counts.
+		// Renew the token at once, because only this call returns the expiration time. The
+		// NameNode's clock may differ from the clock of this host, so only the difference
+		// between the expiration time and the time of issue is used.
 		end, err := r.Files.RenewToken(ctx, uri, token)
 		if err != nil {
 			return nil, err
@@ -70,9 +71,9 @@ func (r *Renewal) Obtain(ctx context.Context) (*Tokens, error) {
 	return tokens, nil
 }
 
-// Run obtains tokens at the time current.Renew, or at once if current is nil, and calls
-// publish with them. It then does the same with the tokens that it has obtained, until ctx
-// ends or no file system has tokens. After an error it tries again.
+// Run obtains tokens at the time current.Renew, or at once if current is nil, and calls publish
+// with them. Then these tokens become the current ones, and Run repeats this until ctx ends or
+// no file system issues tokens. After an error it tries again.
 func (r *Renewal) Run(ctx context.Context, current *Tokens, publish func(*security.Credentials)) {
 	pause := minRenewalPause
 	due := time.NewTimer(0)

@@ -45,7 +45,7 @@ func TestRenewalAtThreeQuartersOfTheLife(t *testing.T) {
 		require.Equal(t, []time.Duration{0, 75 * s, 150 * s, 151 * s, 153 * s, 157 * s, 232 * s}, asked)
 		require.Equal(t, []time.Duration{0, 75 * s, 157 * s, 232 * s}, published)
 
-		// The first tokens are known, and the NameNodes stop to issue any.
+		// There are current tokens, and the NameNodes issue no more.
 		current := &Tokens{Renew: time.Now().Add(s)}
 		began, asked = time.Now(), nil
 		renewal.obtain = func(context.Context) (*Tokens, error) {

@@ -7,29 +7,29 @@ import (
 	"slices"
 )
 
-// Split is the input of one task: a range of a file. It is plain data and can be sent to
-// another process. Its methods use the [Files] of their context (see [With]).
+// Split is a range of a file, the input of one task. It is plain data and can be sent to another
+// process. Its methods use the [Files] in their context (see [With]).
 type Split struct {
 	Path string // full URI of the file
-	// Offset and Length are the range in bytes of the file as it is stored: if the file is
-	// compressed, they count compressed bytes.
+	// Offset and Length are the range, in bytes of the stored file. If the file is compressed,
+	// they count compressed bytes.
 	Offset, Length int64
-	// Last is true if the file ended at the end of the range when the file was divided into
-	// splits. Lines that are appended later are not read.
+	// Last is true if the range ended at the end of the file when the file was divided into
+	// splits. Lines that are appended to the file later are not read.
 	Last bool
-	// Hosts are up to five hosts that store bytes of the range, ordered by how many bytes
-	// they store, most first. It is nil on the local disk.
+	// Hosts are the hosts, at most five, that store the most bytes of the range, the host with
+	// the most bytes first. It is nil on the local disk.
 	Hosts []string
-	// Compression is the file's compression, as [CompressionOf] returns it. Unless it is "" or
-	// "bzip2", the range is the whole file.
+	// Compression is the file's compression, as returned by [CompressionOf]. If it is neither ""
+	// nor "bzip2", the range is the whole file.
 	Compression string
 }
 
-// PreferredHosts returns a copy of Hosts: a task on one of them reads part or all of the
-// split from the local disk.
+// PreferredHosts returns a copy of Hosts. A task on one of these hosts reads at least a part of
+// the split from a local disk.
 func (s Split) PreferredHosts() []string { return slices.Clone(s.Hosts) }
 
-// String returns the split's file and range, or its file and compression.
+// String returns the path with the range or, for a file that cannot be divided, the compression.
 func (s Split) String() string {
 	if !isSplittable(s.Compression) {
 		return fmt.Sprintf("%s (%s)", s.Path, s.Compression)
@@ -37,13 +37,13 @@ func (s Split) String() string {
 	return fmt.Sprintf("%s:%d+%d", s.Path, s.Offset, s.Length)
 }
 
-// Open returns a reader of the split's lines, decompressed. If the file's compression does
-// not allow to divide it, the reader returns the file's whole content.
+// Open returns a reader of the split's lines, decompressed. If the file's compression does not
+// allow splits, the reader returns the whole content of the file.
 //
 // As in Hadoop's TextInputFormat, a line belongs to the split if it begins after the split's
-// offset and not after the split's end. The first split also has the file's first line. So
-// the reader skips the line that begins at or before the offset, and reads past the split's
-// end to complete the last line.
+// offset and not after the split's end. The first split also contains the file's first line. So
+// the reader skips the line that begins at or before the offset, and reads past the split's end
+// to complete the last line.
 //
 // When ctx ends, reads return ctx's error.
 func (s Split) Open(ctx context.Context) (io.ReadCloser, error) {

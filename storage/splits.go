@@ -17,10 +17,10 @@ import (
 const (
 	// localSplitSize is the default split size in bytes on the local disk.
 	localSplitSize = 32 << 20
-	// maxHosts is the largest number of hosts in a split. It leaves room for the hosts of
-	// the block with the most bytes (HDFS stores three copies by default), and some more.
+	// maxHosts is the largest number of hosts of a split: more than the three that by default
+	// store a block in HDFS, because a split can contain bytes of several blocks.
 	maxHosts = 5
-	// maxListings is how many directories Splits lists concurrently.
+	// maxListings is the largest number of directories that Splits lists at the same time.
 	maxListings = 8
 )
 
@@ -29,19 +29,19 @@ type SplitOptions struct {
 	// Size is the size of a split in bytes. 0 means the file's block size in HDFS, and 32
 	// MiB on the local disk. The last split of a file may be up to a tenth longer.
 	Size int64
-	// Enter, if not nil, reports whether Splits shall list a directory, given as its full
-	// URI. Splits calls Enter for path, if path is a directory, and for each directory below
-	// that is not hidden, and skips the directory if Enter returns false. Calls may be
-	// concurrent.
+	// Enter, if not nil, reports whether Splits lists a directory, given as its full URI. Splits
+	// calls it for path, if path is a directory, and for each directory below path that is not
+	// hidden. If Enter returns false, Splits skips the directory. Calls may be concurrent.
 	Enter func(directory string) bool
 }
 
-// Splits divides a file, or all files of a directory tree, into splits, ordered by name
-// and offset. path may be a pattern (see [Files.Glob]) that matches several files and
-// directories. As in Hadoop, Splits skips empty files, and files and directories whose
-// names start with "_" or ".", unless path names them or has the same character at the start
-// of that name. A compressed file is one split (see [CompressionOf]), unless it is a .bz2
-// file. Splits fails with fs.ErrNotExist if path does not exist, or nothing matches it.
+// Splits divides a file, or all files of a directory tree, into splits, ordered by name and
+// offset. path may be a pattern (see [Files.Glob]) that matches several files and directories.
+// As in Hadoop, Splits skips empty files, and hidden files and directories: those whose names
+// start with "_" or ".". It does not skip a hidden one if path names it exactly, or matches its
+// name with a pattern that starts with the same character. A compressed file is one split (see
+// [CompressionOf]), except .bz2 files. Splits fails with fs.ErrNotExist if path does not exist
+// or matches nothing.
 func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) ([]Split, error) {
 	if options.Size < 0 {
 		return nil, fmt.Errorf("splits of %s: the size must not be negative, it is %d", path, options.Size)
@@ -61,8 +61,8 @@ type inputWalk struct {
 	listSlots *semaphore.Weighted // limits concurrent listings
 }
 
-// splits returns the splits of entries, files and directories. above are the local directories
-// that contain them, outermost first.
+// splits returns the splits of entries, which are files and directories. above are the local
+// directories that contain the entries, outermost first.
 func (w *inputWalk) splits(ctx context.Context, entries []locatedEntry, above []os.FileInfo) ([]Split, error) {
 	found := make([][]Split, len(entries))
 	group, ctx := errgroup.WithContext(ctx)
@@ -116,9 +116,9 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 	return w.splits(ctx, inside, above)
 }
 
-// appendDirectory appends the local directory l to above, the directories that contain it. It
-// fails if l is one of them already, because then a symbolic link leads back to it, and the
-// walk would not end. For HDFS, where this cannot happen, it returns nil.
+// appendDirectory appends the local directory l to above, the directories that contain l. It
+// fails if above already contains l, because then a symbolic link leads back to l, and the walk
+// would not end. For HDFS, where this is impossible, it returns nil.
 func appendDirectory(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {
 		return nil, nil
@@ -151,7 +151,7 @@ func splitFile(e entry, options SplitOptions) []Split {
 	var splits []Split
 	for offset := int64(0); offset < e.Size; {
 		length := size
-		// As in Hadoop, a remainder of at most a tenth of the size joins the last split.
+		// As in Hadoop, a remainder of at most a tenth of the size is added to the last split.
 		if left := e.Size - offset; left < size || left-size <= size/10 {
 			length = left
 		}
@@ -164,9 +164,8 @@ func splitFile(e entry, options SplitOptions) []Split {
 	return splits
 }
 
-// hostsOf returns at most maxHosts hosts that store bytes of the range, ordered by how many
-// of these bytes they store, most first. Hosts that store equally many are in the order of the
-// blocks.
+// hostsOf returns at most maxHosts hosts that store bytes of the range, in descending order of
+// the number of these bytes. Hosts that store equally many bytes are in the order of the blocks.
 func hostsOf(blocks []block, offset, length int64) []string {
 	// blocks is sorted by offset.
 	first, _ := slices.BinarySearchFunc(blocks, offset, func(b block, offset int64) int {

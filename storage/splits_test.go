@@ -25,7 +25,7 @@ func TestSplitFile(t *testing.T) {
 		size    int64
 		block   int64
 		options SplitOptions
-		want    []int64 // lengths
+		want    []int64 // lengths of the splits
 	}{
 		{name: "empty", size: 0, want: nil},
 		{name: "one block", size: 100, block: 100, want: []int64{100}},
@@ -136,7 +136,7 @@ func TestMissingHDFSFileHintsAtTheLocalOne(t *testing.T) {
 	require.NoError(t, files.Close())
 }
 
-// countingSystem counts how many directories are listed.
+// countingSystem counts the calls that list a directory.
 type countingSystem struct {
 	fileSystem
 	lists atomic.Int64

@@ -16,16 +16,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
 )
 
-// NameNodePrincipal is the key of the principal of NameNodes in Hadoop's configuration.
+// NameNodePrincipal is the key of the NameNodes' Kerberos principal in Hadoop's configuration.
 const NameNodePrincipal = "dfs.namenode.kerberos.principal"
 
-// NameNodeProtocol is the Java interface of the RPCs that NameNodes serve to clients.
+// NameNodeProtocol is the name of the Java interface of the NameNodes' RPCs for clients.
 const NameNodeProtocol = namenode.Protocol
 
-// DelegationToken gets a token with which processes without a Kerberos ticket may use
-// the file system of uri as this user. The principal renewer may renew the token.
-// DelegationToken returns the zero Token if the file system needs none. If f itself uses a
-// token for the file system, it returns that token; otherwise f must have Options.Kerberos.
+// DelegationToken returns a delegation token with which processes without a Kerberos ticket can
+// use the file system of uri as this user. renewer is the Kerberos principal that may renew the
+// token. If f itself uses a token for the file system, DelegationToken returns that token.
+// Otherwise, f must have Options.Kerberos. It returns the zero Token if the file system needs no
+// tokens.
 func (f *Files) DelegationToken(ctx context.Context, uri, renewer string) (security.Token, error) {
 	system, root, err := f.secureHDFS(uri)
 	if err != nil || system == nil {
@@ -44,8 +45,8 @@ func (f *Files) DelegationToken(ctx context.Context, uri, renewer string) (secur
 	return token, err
 }
 
-// RenewToken extends the life of a token of the file system of uri, and returns when the
-// token's life now ends. The user must be the token's renewer.
+// RenewToken renews a delegation token of the file system of uri, and returns the new expiration
+// time. The user must be the token's renewer.
 func (f *Files) RenewToken(ctx context.Context, uri string, token security.Token) (time.Time, error) {
 	system, _, err := f.secureHDFS(uri)
 	if err != nil || system == nil {
@@ -54,7 +55,7 @@ func (f *Files) RenewToken(ctx context.Context, uri string, token security.Token
 	return system.namenode.RenewToken(ctx, token)
 }
 
-// CancelToken ends the life of a token of the file system of uri.
+// CancelToken invalidates a delegation token of the file system of uri.
 func (f *Files) CancelToken(ctx context.Context, uri string, token security.Token) error {
 	system, _, err := f.secureHDFS(uri)
 	if err != nil || system == nil {
@@ -64,7 +65,7 @@ func (f *Files) CancelToken(ctx context.Context, uri string, token security.Toke
 }
 
 // secureHDFS returns the file system of uri and its root. It returns nil and "" if the file
-// system is not HDFS, or if the cluster has no Kerberos.
+// system is not HDFS, or if the cluster does not use Kerberos.
 func (f *Files) secureHDFS(uri string) (*hdfsSystem, string, error) {
 	if f.options.Hadoop == nil || !f.options.Hadoop.SecurityEnabled() {
 		return nil, "", nil
@@ -80,9 +81,9 @@ func (f *Files) secureHDFS(uri string) (*hdfsSystem, string, error) {
 	return hdfs, hdfs.root, nil
 }
 
-// tokenService returns the service of the tokens of the file system of root: the name by which
-// Hadoop's clients find the token of a file system (SecurityUtil.buildDTServiceName,
-// HAUtilClient.buildTokenServiceForLogicalUri).
+// tokenService returns the Service field of delegation tokens for the file system of root.
+// Hadoop's clients use this field to find the token of a file system
+// (SecurityUtil.buildDTServiceName, HAUtilClient.buildTokenServiceForLogicalUri).
 func tokenService(ctx context.Context, hadoop *conf.Config, root string) (string, error) {
 	u, err := url.Parse(root)
 	if err != nil {
@@ -118,8 +119,8 @@ func tokenService(ctx context.Context, hadoop *conf.Config, root string) (string
 	return net.JoinHostPort(found[0].IP.String(), port), nil
 }
 
-// SetTokens replaces Options.Tokens. New connections to NameNodes use the new tokens; open
-// files remain usable.
+// SetTokens replaces Options.Tokens. New connections to NameNodes use the new tokens. Open files
+// remain usable.
 func (f *Files) SetTokens(tokens *security.Credentials) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,8 +132,8 @@ func (f *Files) SetTokens(tokens *security.Credentials) {
 	}
 }
 
-// useToken finds this file system's token among tokens, and makes new connections use it. If
-// there is none, it changes nothing.
+// useToken makes new connections use this file system's token in tokens. If tokens does not
+// contain one, it does nothing.
 func (h *hdfsSystem) useToken(tokens *security.Credentials) {
 	if token, found := tokenOf(tokens, h.tokenService); found && h.tokenService != "" {
 		h.token.Store(&token)
@@ -140,8 +141,7 @@ func (h *hdfsSystem) useToken(tokens *security.Credentials) {
 	}
 }
 
-// tokenOf returns the token of the file system with the given service, and whether there
-// is one.
+// tokenOf returns the token with the given service, and whether tokens contains one.
 func tokenOf(tokens *security.Credentials, service string) (security.Token, bool) {
 	for _, token := range tokens.Tokens() {
 		if token.Kind == security.KindHDFS && token.Service == service {
@@ -151,8 +151,8 @@ func tokenOf(tokens *security.Credentials, service string) (security.Token, bool
 	return security.Token{}, false
 }
 
-// explainToken adds the reason and the remedy to err if err says that the NameNode refused the
-// token. It returns other errors as they are.
+// explainToken adds the reason and a remedy to err if the NameNode has refused the token. It
+// returns other errors unchanged.
 func (h *hdfsSystem) explainToken(err error) error {
 	token := h.token.Load()
 	if token == nil || !errors.Is(err, ipc.InvalidToken) {
@@ -175,8 +175,8 @@ func (h *hdfsSystem) explainToken(err error) error {
 const nameLookupTimeout = 10 * time.Second
 
 // authenticate sets in client how to authenticate to the NameNodes of root. On a cluster with
-// Kerberos, a token is used if o.Tokens has one for root, else Kerberos. authenticate returns
-// the service of the tokens of root if it has set a token, else "".
+// Kerberos, this is the token for root if o.Tokens contains one, else Kerberos. It returns the
+// service of tokens for root if it has set a token, else "".
 func (o Options) authenticate(root string, client *namenode.Options) (service string, err error) {
 	if !o.Hadoop.SecurityEnabled() {
 		return "", nil

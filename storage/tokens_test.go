@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
 )
 
-// kerberosConfig is a cluster with Kerberos, two NameNodes of the name service ha, and one
-// other NameNode.
+// kerberosConfig returns the configuration of a cluster with Kerberos, a name service ha with
+// two NameNodes, and one other NameNode.
 func kerberosConfig(more map[string]string) *conf.Config {
 	values := map[string]string{
 		"hadoop.security.authentication": "kerberos", "fs.defaultFS": "hdfs://ha", "dfs.nameservices": "ha", "dfs.ha.namenodes.ha": "a,b",
@@ -84,7 +84,7 @@ func TestNewTokensReplaceOldOnes(t *testing.T) {
 	require.Equal(t, "new", string(opened.token.Load().Identifier), "there is no other")
 }
 
-// tokensOf returns a token of the file system hdfs://ha.
+// tokensOf returns credentials with a token for the file system hdfs://ha.
 func tokensOf(identifier string) *security.Credentials {
 	tokens := &security.Credentials{}
 	tokens.SetToken("hdfs://ha", security.Token{Kind: security.KindHDFS, Service: "ha-hdfs:ha", Identifier: []byte(identifier)})
@@ -93,7 +93,8 @@ func tokensOf(identifier string) *security.Credentials {
 
 func TestRefusedTokensAreExplained(t *testing.T) {
 	refused := &ipc.CallError{Err: ipc.NewRemoteError(string(ipc.InvalidToken), "token is expired")}
-	// Owner, renewer and real user are empty; the times are one and two milliseconds after 1970.
+	// In the identifiers, owner, renewer and real user are empty. The times are one and two
+	// milliseconds after 1970.
 	old := "\x00\x00\x00\x00\x01\x02"
 	young := "\x00\x00\x00\x00\x01\x88\x00\x00\x10\x00\x00\x00\x00\x00"
 	for identifier, want := range map[string]string{old: "--keytab", young: "was not renewed in time", "?": "token is expired"} {

@@ -2,15 +2,15 @@ package storage
 
 import "context"
 
-// Usage counts the bytes that a program reads from files and writes to them, as stored.
-// It must be safe for concurrent use.
+// Usage counts the bytes that are read from files and written to files, as stored. Its methods
+// must be safe for concurrent use.
 type Usage interface {
 	AddRead(bytes int)
 	AddWritten(bytes int)
 }
 
-// UsageKey is the context key of the [Usage] that counts the bytes of files that are
-// opened or created with the context.
+// UsageKey is the context key of the [Usage] that counts the bytes of the files that are opened
+// or created with the context.
 type UsageKey struct{}
 
 func usageOf(ctx context.Context) Usage {

@@ -6,8 +6,8 @@ import (
 	"errors"
 )
 
-// writeBuffer is the size in bytes of a Writer's buffer: that of the data in one packet of
-// HDFS's data transfer protocol.
+// writeBuffer is the size in bytes of a Writer's buffer. It is the amount of data in one packet
+// of HDFS's data transfer protocol.
 const writeBuffer = 64 << 10
 
 var errAborted = errors.New("the writing of this file was aborted")
@@ -32,15 +32,16 @@ func create(ctx context.Context, l location, settings createSettings) (*Writer, 
 	return &Writer{buffer: bufio.NewWriterSize(s, writeBuffer), sink: s}, nil
 }
 
-// Write appends p to the file, through a buffer. It may return the error of an earlier write.
+// Write appends p to the file. Because the Writer has a buffer, Write may return the error of an
+// earlier write.
 func (w *Writer) Write(p []byte) (int, error) { return w.buffer.Write(p) }
 
 // WriteString appends s to the file.
 func (w *Writer) WriteString(s string) (int, error) { return w.buffer.WriteString(s) }
 
-// Flush makes what was written so far visible to readers that open the file afterwards, even
-// if this process dies. In HDFS, it sends what was written to datanodes, and sets the
-// length that the NameNode reports; each call costs a call to the NameNode.
+// Flush makes the data written so far visible to readers that open the file afterwards, even if
+// this process dies. In HDFS, it sends the data to datanodes, and reports the new length to the
+// NameNode with an RPC in each call.
 func (w *Writer) Flush() error {
 	if err := w.buffer.Flush(); err != nil {
 		return err
@@ -59,12 +60,13 @@ func (w *Writer) Close() error {
 		w.err = w.sink.Close()
 	}
 	if w.err != nil {
-		_ = w.sink.Abort() // the first error counts
+		_ = w.sink.Abort() // return the first error
 	}
 	return w.err
 }
 
-// Abort removes the file. After Close or Abandon it does nothing, so it can be deferred.
+// Abort stops writing and removes the file. After Close or Abandon, it does nothing, so it can
+// be deferred.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil
@@ -73,8 +75,8 @@ func (w *Writer) Abort() error {
 	return w.sink.Abort()
 }
 
-// Abandon ends the writing and keeps what was flushed. HDFS completes the file when the
-// writer's lease expires. After Close or Abort it does nothing.
+// Abandon stops writing and leaves the file with the flushed data. HDFS completes the file when
+// the writer's lease expires. After Close or Abort, Abandon does nothing.
 func (w *Writer) Abandon() error {
 	if w.done {
 		return nil

@@ -61,7 +61,7 @@ func testOutputExists(t *testing.T, f *fixture) {
 		require.ErrorContains(t, err, path)
 		require.ErrorContains(t, err, "name another directory")
 	}
-	// Two jobs write to the same target: the first to commit gets it.
+	// Two jobs write to the same target: the first to commit succeeds.
 	first, err := f.files.NewOutput(f.ctx, f.path("out"), "first")
 	require.NoError(t, err)
 	second, err := f.files.NewOutput(f.ctx, f.path("out"), "second")

@@ -1,5 +1,5 @@
-// Package storagetest tests a file system against the contract of package storage.
-// Unit tests run it on the local disk, and tests against a cluster run it on HDFS.
+// Package storagetest contains tests of the behaviour that package storage documents. Unit tests
+// run them on the local disk, and tests with a cluster run them on HDFS.
 package storagetest
 
 import (
@@ -64,7 +64,7 @@ func Suite(t *testing.T, files *storage.Files, base string) {
 	}
 }
 
-// fixture is what one test of the suite works with. dir is the URI of a directory that only
+// fixture contains what each test of the suite needs. dir is the URI of a directory that only
 // this test uses.
 type fixture struct {
 	files *storage.Files
@@ -121,8 +121,8 @@ func (f *fixture) lines(t *testing.T, splits []storage.Split) []string {
 	return lines
 }
 
-// numbers returns a text of n lines. The tests choose n so that it is longer than
-// an HDFS packet and than a Writer's buffer.
+// numbers returns a text of n lines. The tests choose n so that the text is longer than an HDFS
+// packet and longer than a Writer's buffer.
 func numbers(n int) []byte {
 	var b bytes.Buffer
 	for i := range n {
@@ -235,7 +235,7 @@ func testFlushedIsVisible(t *testing.T, f *fixture) {
 	require.NoError(t, err)
 	require.NoError(t, w.Flush(), "of an empty file")
 	var want bytes.Buffer
-	for _, n := range []int{1, 700, size - 701, 1, 2*size - 1, 100} { // the third and the fifth end with a block
+	for _, n := range []int{1, 700, size - 701, 1, 2*size - 1, 100} { // the third and the fifth write end at the end of a block
 		part := bytes.Repeat([]byte{byte('a' + n%26)}, n)
 		want.Write(part)
 		_, err := w.Write(part)

@@ -1,6 +1,6 @@
-// Package namenode calls HDFS's NameNodes. [Client] makes the calls of
-// ClientProtocol that package storage needs. [Serve] receives the calls that the library
-// colinmarc/hdfs makes, so that they can be forwarded through a Client.
+// Package namenode calls HDFS's NameNodes. [Client] implements the calls of ClientProtocol that
+// package storage needs. [Serve] receives the NameNode calls of the library colinmarc/hdfs, so
+// that they can be forwarded through a Client.
 package namenode
 
 import (
@@ -20,27 +20,27 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// Protocol is the Java interface of the RPCs that NameNodes serve to clients.
+// Protocol is the name of the Java interface of the NameNodes' RPCs for clients.
 const Protocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 
-// defaultsValidity is how long the answer to getServerDefaults is cached
+// defaultsValidity is how long the response of getServerDefaults is cached
 // (dfs.client.server-defaults.validity.period.ms).
 const defaultsValidity = time.Hour
 
 // ErrNotDirectory is the error of [Client.List] if the path is a file.
 var ErrNotDirectory = errors.New("is not a directory")
 
-// retriableExceptions lists the exceptions after which a call is retried.
+// retriableExceptions are the exceptions after which a call is retried.
 var retriableExceptions = []ipc.ErrorClass{
-	// A block is added to a file, or the file is completed, before the datanodes have
-	// reported the previous block.
+	// A call adds a block to a file, or completes the file, and the datanodes have not reported
+	// the previous block yet.
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
-	// The NameNode has started, and waits for its datanodes' reports. (If an administrator
-	// has set safe mode, it usually lasts longer than the retries, and the call fails.)
+	// The NameNode has just started, and waits for the datanodes' reports. (Safe mode that an
+	// administrator has set usually lasts longer than the retries. Then the call fails.)
 	"org.apache.hadoop.hdfs.server.namenode.SafeModeException",
 }
 
-// Caller makes RPCs: an *ipc.Client, or a fake in tests.
+// Caller makes RPCs. It is an *ipc.Client, or a fake in tests.
 type Caller interface {
 	Call(ctx context.Context, method string, request, response proto.Message, options ...ipc.CallOption) error
 	Close() error
@@ -51,10 +51,10 @@ type Options struct {
 	Addresses []string      // host:port of the NameNodes of one name service
 	User      string        // HDFS user on whose behalf the calls are made
 	RealUser  string        // proxy user who makes the calls for User; "" if User makes them
-	Timeout   time.Duration // how long a call is retried while no NameNode answers
+	Timeout   time.Duration // how long a call is retried while no NameNode responds
 	Logger    *slog.Logger
 
-	// Secure is true if the NameNodes ask for Kerberos. Then either Token or Kerberos is set.
+	// Secure is true if the NameNodes require Kerberos. Then either Token or Kerberos is set.
 	Secure   bool
 	Token    security.Token
 	Kerberos *kerberos.Service
@@ -67,7 +67,7 @@ type Client struct {
 	setToken func(security.Token) // nil if caller is a fake
 
 	mu         sync.Mutex
-	defaults   []byte // the last response of getServerDefaults
+	defaults   []byte // the latest response of getServerDefaults
 	defaultsAt time.Time
 }
 
@@ -80,7 +80,7 @@ func New(options Options) *Client {
 		Kerberos: options.Kerberos,
 		User:     security.UserGroup{Effective: options.User, Real: options.RealUser},
 		Logger:   options.Logger,
-		// A third leaves time to try another NameNode if the first does not answer at all.
+		// One third of Timeout leaves time for another NameNode if the first does not respond.
 		ConnectTimeout: options.Timeout / 3,
 		RetryFor:       options.Timeout,
 		Retriable:      retriableExceptions,
@@ -103,14 +103,13 @@ func (c *Client) SetToken(token security.Token) {
 // Close closes the connections.
 func (c *Client) Close() error { return c.caller.Close() }
 
-// call makes an RPC and retries it if its outcome is unknown. The NameNode may then get the
-// request twice, which does no harm: the second time changes nothing, or the NameNode answers
-// from its retry cache.
+// call makes an RPC. It retries the RPC even if the first request may have been executed. This
+// is safe: a second request changes nothing, or the NameNode replies from its retry cache.
 func (c *Client) call(ctx context.Context, method string, request, response proto.Message) error {
 	return c.caller.Call(ctx, method, request, response, ipc.Idempotent())
 }
 
-// Forward makes a call with an encoded protobuf request, and returns the encoded
+// Forward makes a call with an encoded protobuf request, and returns the encoded protobuf
 // response.
 func (c *Client) Forward(ctx context.Context, method string, request []byte) ([]byte, error) {
 	in, out := &pb.Opaque{}, &pb.Opaque{}
@@ -133,7 +132,7 @@ func (c *Client) FileInfo(ctx context.Context, path string) (*pb.FileStatus, err
 	return response.Status, nil
 }
 
-// BlockLocations returns the blocks of a file's first length bytes, with their datanodes.
+// BlockLocations returns the blocks of the first length bytes of a file, with their datanodes.
 func (c *Client) BlockLocations(ctx context.Context, path string, length uint64) (*pb.LocatedBlocks, error) {
 	request := &pb.GetBlockLocationsRequest{Path: &path, Offset: proto.Uint64(0), Length: &length}
 	response := &pb.GetBlockLocationsResponse{}
@@ -146,9 +145,9 @@ func (c *Client) BlockLocations(ctx context.Context, path string, length uint64)
 	return response.Locations, nil
 }
 
-// List returns the entries of a directory. If locations is true, the entries of files
-// include their blocks. List makes several calls for a large directory, because the NameNode
-// returns at most 1000 entries by call by default.
+// List returns the entries of a directory. If locations is true, the entries of files contain
+// their blocks. For a large directory, List makes several calls, because by default the NameNode
+// returns at most 1000 entries per call.
 func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.FileStatus, error) {
 	var entries []*pb.FileStatus
 	request := &pb.GetListingRequest{Path: &path, StartAfter: []byte{}, NeedLocation: &locations}
@@ -190,7 +189,7 @@ func (c *Client) Mkdirs(ctx context.Context, path string, mode fs.FileMode) erro
 	return nil
 }
 
-// Rename moves a file or a directory. It fails if there is a file or directory at to.
+// Rename moves a file or a directory. It fails if the destination exists.
 func (c *Client) Rename(ctx context.Context, from, to string) error {
 	request := &pb.RenameRequest{From: &from, To: &to, Overwrite: proto.Bool(false)}
 	return c.call(ctx, "rename2", request, &pb.Opaque{})
@@ -203,7 +202,7 @@ func (c *Client) Delete(ctx context.Context, path string, recursive bool) (bool,
 	return response.GetResult(), err
 }
 
-// SetTimes sets a file's access and modification times; a zero time changes nothing.
+// SetTimes sets a file's access and modification times. A zero time leaves that time unchanged.
 func (c *Client) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
 	request := &pb.SetTimesRequest{Path: &path, ModificationTime: milliseconds(modified), AccessTime: milliseconds(accessed)}
 	return c.call(ctx, "setTimes", request, &pb.Opaque{})
@@ -216,9 +215,9 @@ func milliseconds(t time.Time) *uint64 {
 	return proto.Uint64(uint64(t.UnixMilli()))
 }
 
-// DelegationToken returns a new token for this client's user; the token's Service is not set.
-// It returns the zero Token if the NameNode issues no tokens. The client must have logged in
-// with Kerberos, not with a token.
+// DelegationToken requests a new delegation token for this client's user. It does not set the
+// token's Service. It returns the zero Token if the NameNode issues no tokens. The client must
+// authenticate with Kerberos, not with a token.
 func (c *Client) DelegationToken(ctx context.Context, renewer string) (security.Token, error) {
 	response := &pb.GetDelegationTokenResponse{}
 	if err := c.call(ctx, "getDelegationToken", &pb.GetDelegationTokenRequest{Renewer: &renewer}, response); err != nil {
@@ -227,7 +226,7 @@ func (c *Client) DelegationToken(ctx context.Context, renewer string) (security.
 	return security.TokenFromProto(response.GetToken()), nil
 }
 
-// RenewToken extends a token's life, and returns when it ends.
+// RenewToken renews a delegation token, and returns the new expiration time.
 func (c *Client) RenewToken(ctx context.Context, token security.Token) (time.Time, error) {
 	response := &pb.RenewDelegationTokenResponse{}
 	if err := c.call(ctx, "renewDelegationToken", &pb.RenewDelegationTokenRequest{Token: token.Proto()}, response); err != nil {
@@ -236,31 +235,31 @@ func (c *Client) RenewToken(ctx context.Context, token security.Token) (time.Tim
 	return time.UnixMilli(int64(response.GetNewExpiryTime())), nil
 }
 
-// CancelToken ends a token's life.
+// CancelToken invalidates a delegation token.
 func (c *Client) CancelToken(ctx context.Context, token security.Token) error {
 	return c.call(ctx, "cancelDelegationToken", &pb.CancelDelegationTokenRequest{Token: token.Proto()}, &pb.Opaque{})
 }
 
-// AbandonBlock gives up the block that was last added to a file that is being written.
+// AbandonBlock removes the last block that was added to a file that is being written.
 func (c *Client) AbandonBlock(ctx context.Context, request *pb.AbandonBlockRequest) error {
 	return c.call(ctx, "abandonBlock", request, &pb.Opaque{})
 }
 
-// Fsync tells the NameNode the length of a file's last block, which is being written.
+// Fsync reports to the NameNode the length of the last block of a file that is being written.
 func (c *Client) Fsync(ctx context.Context, request *pb.FsyncRequest) error {
 	return c.call(ctx, "fsync", request, &pb.Opaque{})
 }
 
 // DataEncryptionKey returns the key with which clients authenticate to datanodes that encrypt
-// data. It returns nil if the cluster's datanodes do not encrypt data.
+// data transfers. It returns nil if the cluster's datanodes do not encrypt them.
 func (c *Client) DataEncryptionKey(ctx context.Context) (*pb.DataEncryptionKey, error) {
 	response := &pb.GetDataEncryptionKeyResponse{}
 	err := c.call(ctx, "getDataEncryptionKey", &pb.Opaque{}, response)
 	return response.GetKey(), err
 }
 
-// ServerDefaults returns the NameNode's defaults for new files, such as the block size, as
-// an encoded response of getServerDefaults. It caches them for an hour.
+// ServerDefaults returns the NameNode's defaults for new files, such as the block size, as an
+// encoded response of getServerDefaults. It caches the response for an hour.
 func (c *Client) ServerDefaults(ctx context.Context) ([]byte, error) {
 	c.mu.Lock()
 	defaults, at := c.defaults, c.defaultsAt

@@ -19,10 +19,9 @@ var errorByClass = map[ipc.ErrorClass]error{
 	ipc.AccessControlException:                                     fs.ErrPermission,
 }
 
-// PathError wraps err, the error of operation op on uri, in an *fs.PathError. It returns nil
-// if err is nil. If the class of the exception err is in errorByClass, the result also wraps
-// the error to which that class is mapped. If ctx has ended, the result wraps the context's
-// cause instead of err.
+// PathError wraps err, the error of operation op on uri, in an *fs.PathError. It returns nil if
+// err is nil. If err is an exception whose class is in errorByClass, the result also wraps the
+// error in errorByClass. If ctx has ended, the result wraps the context's cause instead of err.
 func PathError(ctx context.Context, op, uri string, err error) error {
 	if err == nil {
 		return nil
@@ -32,7 +31,7 @@ func PathError(ctx context.Context, op, uri string, err error) error {
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		if !errors.Is(err, cause) {
-			err = cause // err only follows from the end of ctx
+			err = cause // err is a consequence of the end of ctx
 		}
 		return &fs.PathError{Op: op, Path: uri, Err: err}
 	}
@@ -44,7 +43,7 @@ func PathError(ctx context.Context, op, uri string, err error) error {
 	return &fs.PathError{Op: op, Path: uri, Err: err}
 }
 
-// translatedError is an exception of the NameNode with the error that it means.
+// translatedError is an exception of the NameNode with its error in errorByClass.
 type translatedError struct {
 	meaning error
 	cause   *ipc.RemoteError
@@ -52,7 +51,7 @@ type translatedError struct {
 
 func (m *translatedError) Error() string {
 	if m.meaning == fs.ErrPermission {
-		// The exception's message names the user, the access and the path's owner.
+		// The exception's message contains the user, the access and the path's owner.
 		return m.meaning.Error() + ": " + m.cause.Message
 	}
 	return m.meaning.Error()

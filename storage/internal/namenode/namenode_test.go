@@ -21,7 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// callerFunc answers calls.
+// callerFunc is a Caller that calls a function.
 type callerFunc func(method string, request proto.Message) (proto.Message, error)
 
 func (f callerFunc) Close() error { return nil }
@@ -152,7 +152,7 @@ func request(t testing.TB, id int32, method string, body []byte) []byte {
 	return frame
 }
 
-// serve runs Serve over input and returns its output.
+// serve calls Serve with input as the connection's received bytes, and returns the sent bytes.
 func serve(input []byte, handle Handler) (answers []byte, err error) {
 	var output bytes.Buffer
 	err = Serve(struct {
@@ -162,7 +162,7 @@ func serve(input []byte, handle Handler) (answers []byte, err error) {
 	return output.Bytes(), err
 }
 
-// preamble begins every connection.
+// preamble is the first data that a client sends on a connection.
 const preamble = "hrpc\x09\x00\x00"
 
 func TestServe(t *testing.T) {

@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// preambleLength is the number of bytes that a client sends first: "hrpc", the
-	// version, the service class and the authentication protocol.
+	// preambleLength is the number of bytes that a client sends first: "hrpc", the version, the
+	// service class and the authentication protocol.
 	preambleLength = 7
-	// contextCallID is the call ID of the message that names the connection's user. Serve
+	// contextCallID is the call ID of the message that contains the connection's user. Serve
 	// ignores this message.
 	contextCallID = -3
-	// maxRequest limits a client's message, in bytes (ipc.maximum.data.length).
+	// maxRequest is the largest size of a client's message in bytes (ipc.maximum.data.length).
 	maxRequest = 64 << 20
 )
 
-// Handler answers one call; request and response are encoded protobuf messages.
+// Handler handles one call. request and response are encoded protobuf messages.
 type Handler func(method string, request []byte) (response []byte, err error)
 
-// Serve acts as the NameNode at the other end of a connection of the library
-// colinmarc/hdfs: it reads calls, one at a time, and answers each with the result of handle.
-// It returns nil once the library has closed the connection.
+// Serve acts as the NameNode on a connection of the library colinmarc/hdfs: it reads calls, one
+// at a time, calls handle for each, and sends the result. It returns nil when the library has
+// closed the connection.
 //
-// Serve exists because the library's own connections to NameNodes have no deadlines or
-// contexts, fail for 5 s after the server has closed an idle connection, and block all files
-// of a client during a call. With Serve, the library's calls go through package ipc instead.
+// Serve exists because the library's own connections to NameNodes have no deadlines or contexts,
+// fail for 5 s after the server has closed an idle connection, and block all files of a client
+// during a call. With Serve, the library's calls are sent by package ipc instead.
 func Serve(conn io.ReadWriter, handle Handler) error {
 	if _, err := io.CopyN(io.Discard, conn, preambleLength); err != nil {
 		return nilIfClosed(err)
@@ -67,7 +67,7 @@ func Serve(conn io.ReadWriter, handle Handler) error {
 	}
 }
 
-// nilIfClosed returns nil if err means that the client closed the connection, else err.
+// nilIfClosed returns nil if err means that the client has closed the connection, else err.
 func nilIfClosed(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
 		return nil
@@ -89,8 +89,8 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return frame, err
 }
 
-// cutMessage decodes the length-delimited message at the start of b, and returns the
-// rest.
+// cutMessage decodes the length-delimited message at the start of b, and returns the bytes after
+// the message.
 func cutMessage(b []byte, message proto.Message) (rest []byte, err error) {
 	encoded, n := protowire.ConsumeBytes(b)
 	if n < 0 {

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// connBuffer is the size in bytes of the read buffer. It is large enough for a whole packet
-// from a datanode: colinmarc/hdfs reads the packet's header, checksums and data separately,
-// and each would otherwise be a system call.
+// connBuffer is the size in bytes of the read buffer. A whole packet from a datanode fits into
+// it: colinmarc/hdfs reads the packet's header, checksums and data separately, and without the
+// buffer each read would be a system call.
 const connBuffer = 96 << 10
 
 // conn is a connection to a datanode. Each read and each write fails after
 // Options.SocketTimeout; methods that set deadlines do nothing.
 //
 // While a file is written, conn also hides failed writes from colinmarc/hdfs, because the
-// library's goroutines that send a block end only after they have sent the block's last
-// packet. The library gets an error when it next reads an acknowledgement; the Writer gets
-// the error of the write from the session.
+// library's goroutines that send a block end only after they have sent the block's last packet.
+// The library gets an error from its next read of an acknowledgement. The Writer gets the error
+// of the write from session.cause.
 type conn struct {
 	net.Conn
 	session *session
@@ -35,7 +35,7 @@ func newConn(raw net.Conn, s *session) *conn {
 	}
 }
 
-// timedReader limits the duration of each read to timeout.
+// timedReader is a connection on which each read fails after timeout.
 type timedReader struct {
 	net.Conn
 	timeout time.Duration
@@ -51,8 +51,9 @@ func (r timedReader) Read(p []byte) (int, error) {
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.reader.Read(p)
 	if err == io.EOF {
-		// A datanode marks the last packet, so a connection that ends earlier has failed.
-		// After io.EOF, colinmarc/hdfs would reconnect to the same datanode forever.
+		// Datanodes mark the last packet, so a connection that ends before that packet has
+		// failed. If Read returned io.EOF, colinmarc/hdfs would reconnect to the same datanode
+		// forever.
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil && c.session.writing {

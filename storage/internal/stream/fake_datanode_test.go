@@ -18,8 +18,8 @@ import (
 
 const packetSize = 4096
 
-// fakeDatanode stores blocks in memory and speaks the data transfer protocol's reads and
-// writes. Its blocks have no checksums.
+// fakeDatanode stores blocks in memory, and implements reads and writes of the data transfer
+// protocol. Its blocks have no checksums.
 type fakeDatanode struct {
 	listener net.Listener
 	running  sync.WaitGroup
@@ -28,9 +28,10 @@ type fakeDatanode struct {
 	blocks map[uint64][]byte
 	conns  map[net.Conn]bool
 	opened int
-	// cutAfter closes a connection after so many bytes of a block; negative means never.
+	// cutAfter is the number of bytes of a block after which it closes a connection; negative
+	// means never.
 	cutAfter int
-	// hang makes the datanode accept connections and never reply.
+	// hang makes the datanode accept connections without replying.
 	hang bool
 }
 
@@ -43,7 +44,7 @@ func newDatanode(t *testing.T) *fakeDatanode {
 	return d
 }
 
-// stop makes the datanode refuse connections, and closes the open ones.
+// stop makes the datanode refuse connections, and closes open connections.
 func (d *fakeDatanode) stop() {
 	_ = d.listener.Close()
 	d.mu.Lock()
@@ -66,14 +67,14 @@ func (d *fakeDatanode) connections() int {
 	return d.opened
 }
 
-// info returns the datanode as the NameNode describes it.
+// info returns the datanode in the form in which a NameNode returns it.
 func (d *fakeDatanode) info() *pb.Datanode {
 	_, port, _ := net.SplitHostPort(d.listener.Addr().String())
 	n, _ := strconv.ParseUint(port, 10, 32)
 	id := &pb.DatanodeID{
 		IpAddress: proto.String("127.0.0.1"), HostName: proto.String("datanode"), Uuid: proto.String(port), TransferPort: proto.Uint32(uint32(n)),
 	}
-	// The ports of its web server and its IPC, which colinmarc/hdfs requires.
+	// Ports of the web server and the IPC server, which are required fields in colinmarc/hdfs.
 	setUnknown(id, appendUint(appendUint(nil, 5, 1), 6, 1))
 	return &pb.Datanode{Id: id}
 }
@@ -126,7 +127,7 @@ func (d *fakeDatanode) serve(c net.Conn) error {
 	return d.receive(c, r, block.GetBlockId(), cutAfter)
 }
 
-// send answers a read of a block.
+// send handles a request to read a block.
 func (d *fakeDatanode) send(c net.Conn, id uint64, offset uint, cutAfter int) error {
 	d.mu.Lock()
 	data := d.blocks[id][offset:]
@@ -151,7 +152,7 @@ func (d *fakeDatanode) send(c net.Conn, id uint64, offset uint, cutAfter int) er
 	}
 }
 
-// receive answers the writing of a block.
+// receive handles a request to write a block.
 func (d *fakeDatanode) receive(c net.Conn, r io.Reader, id uint64, cutAfter int) error {
 	if _, err := c.Write(protowire.AppendBytes(nil, appendBytes(appendUint(nil, 1, 0), 2, nil))); err != nil {
 		return err
@@ -187,7 +188,7 @@ func (d *fakeDatanode) receive(c net.Conn, r io.Reader, id uint64, cutAfter int)
 	}
 }
 
-// packet encodes a packet of a block that is read.
+// packet encodes a packet of a block for a reader.
 func packet(offset uint64, data []byte, last bool) []byte {
 	header := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), offset)
 	header = protowire.AppendFixed64(protowire.AppendTag(header, 2, protowire.Fixed64Type), 1)

@@ -18,20 +18,20 @@ import (
 
 const blockSize = 16 << 10
 
-// fakeNameNode is the NameNode of one file, in place of package ipc.
+// fakeNameNode is a namenode.Caller that acts as a NameNode with one file.
 type fakeNameNode struct {
 	mu        sync.Mutex
 	datanodes []*fakeDatanode
 	blocks    []*pb.LocatedBlock
 	nextBlock uint64
 	calls     map[string]int
-	// completions has the requests to complete the file.
+	// completions contains the encoded requests to complete the file.
 	completions [][]byte
-	// lengths are those of the last block that fsync has set.
+	// lengths are the lengths of the last block that fsync calls have reported.
 	lengths []int64
-	// pending is how many further complete calls fail because it is too early.
+	// pending is how many further complete calls reply that the last block is not reported yet.
 	pending int
-	// fails has the errors of methods.
+	// fails contains the errors that calls return, by method.
 	fails map[string]error
 }
 
@@ -134,12 +134,12 @@ func (n *fakeNameNode) located(id uint64) *pb.LocatedBlock {
 	for _, d := range n.datanodes {
 		block.Datanodes = append(block.Datanodes, d.info())
 	}
-	// The block's token: empty on an unsecured cluster, and required.
+	// The block's token is a required field, which is empty on a cluster without Kerberos.
 	setUnknown(block, appendBytes(nil, 5, appendBytes(appendBytes(appendBytes(appendBytes(nil, 1, nil), 2, nil), 3, nil), 4, nil)))
 	return block
 }
 
-// locations returns those of the file's blocks, which every datanode may have.
+// locations returns the locations of the file's blocks: all datanodes, for each block.
 func (n *fakeNameNode) locations() *pb.LocatedBlocks {
 	located := &pb.LocatedBlocks{FileLength: proto.Uint64(0)}
 	for _, b := range n.blocks {

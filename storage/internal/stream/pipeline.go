@@ -11,22 +11,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// pipelineAttempts is how often the NameNode is asked for a block until it names datanodes
-// that all accept connections (Hadoop's dfs.client.block.write.retries is 3).
+// pipelineAttempts is the largest number of requests to the NameNode for one block. Another
+// request follows if a datanode of the block does not accept connections (Hadoop's
+// dfs.client.block.write.retries is 3).
 const pipelineAttempts = 5
 
-// pipeline chooses the datanodes of a new file's blocks. For ten minutes after a
-// datanode has died, the NameNode still assigns blocks to it, and colinmarc/hdfs
-// cannot recover a block that it sends there. Therefore pipeline first connects to
-// each datanode of a block. Datanodes that do not accept the connection are
-// excluded from all further blocks of the file.
+// pipeline chooses the datanodes of a new file's blocks. For ten minutes after a datanode has
+// died, the NameNode still assigns blocks to it, and colinmarc/hdfs cannot recover when it sends
+// a block to a dead datanode. Therefore pipeline first connects to each datanode of a block.
+// Datanodes that do not accept the connection are excluded from all further blocks of the file.
 type pipeline struct {
 	session    *session
 	byHostName bool
 	dead       []*pb.Datanode
 }
 
-// addBlock answers an addBlock call of colinmarc/hdfs.
+// addBlock handles an addBlock call of colinmarc/hdfs, and returns the encoded response.
 func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
 	request := &pb.AddBlockRequest{}
 	if err := proto.Unmarshal(encoded, request); err != nil {
@@ -75,9 +75,10 @@ func (p *pipeline) requestBlock(request *pb.AddBlockRequest) (*pb.LocatedBlock, 
 	return response.Block, answer, nil
 }
 
-// connectAll connects to all datanodes of a block at once, and returns those to which it
-// could not connect, with the errors. If it could connect to all, it keeps the connection to
-// the first datanode for dialDatanode, because the block is sent there. It closes the others.
+// connectAll connects to all datanodes of a block at the same time. It returns the datanodes to
+// which it could not connect, and an error with the reasons. If it could connect to all, it
+// stores the connection to the first datanode for dialDatanode, because the block is sent to
+// that datanode. It closes the other connections.
 func (p *pipeline) connectAll(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error) {
 	ctx, cancel := context.WithTimeout(p.session.ctx, connectTimeout)
 	defer cancel()
@@ -112,7 +113,7 @@ func (p *pipeline) connectAll(datanodes []*pb.Datanode) (dead []*pb.Datanode, er
 	return dead, err
 }
 
-// address returns the address at which colinmarc/hdfs will connect to the datanode.
+// address returns the address that colinmarc/hdfs will use to connect to the datanode.
 func (p *pipeline) address(d *pb.Datanode) string {
 	host := d.Id.GetIpAddress()
 	if p.byHostName {
@@ -121,7 +122,7 @@ func (p *pipeline) address(d *pb.Datanode) string {
 	return fmt.Sprintf("%s:%d", host, d.Id.GetTransferPort())
 }
 
-// storeConn keeps the connection c until dialDatanode takes it.
+// storeConn stores the connection c until dialDatanode uses it.
 func (s *session) storeConn(address string, c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,22 +21,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// The SASL exchange with datanodes is here because that of colinmarc/hdfs loses bytes
-// of protected messages that are read in parts, and does not know 3DES.
+// This file implements the SASL exchange with datanodes, because the exchange of colinmarc/hdfs
+// loses bytes of protected messages that are read in parts, and does not support 3DES.
 
 const (
-	// saslMagic is the number that begins the exchange. A connection without SASL begins with
+	// saslMagic is the number that starts the exchange. A connection without SASL starts with
 	// the version of the transfer protocol instead.
 	saslMagic = 0xDEADBEEF
-	// maxProtected limits a protected message, in bytes. Datanodes send up to 64 KiB.
+	// maxProtected is the largest size of a protected message in bytes. Datanodes send up to 64
+	// KiB.
 	maxProtected = 16 << 20
-	// firstUnprivileged is the first port that any user may listen at. Datanodes at lower
-	// ports are trusted.
+	// firstUnprivileged is the lowest port on which processes without root privileges can
+	// listen. Datanodes at lower ports are trusted.
 	firstUnprivileged = 1024
 )
 
-// recordBlockToken stores the block token in s if answer, the response to a call of the
-// method, contains one.
+// recordBlockToken stores the block token in s if answer contains one. answer is the response to
+// a NameNode call of the given method.
 func (s *session) recordBlockToken(method string, answer []byte) error {
 	var block *pb.LocatedBlock
 	switch method {
@@ -63,8 +64,8 @@ func (s *session) recordBlockToken(method string, answer []byte) error {
 	return nil
 }
 
-// serverDefaults returns the NameNode's defaults with encryptDataTransfer set to false, so
-// that colinmarc/hdfs does not encrypt connections: protect does.
+// serverDefaults returns the NameNode's defaults with encryptDataTransfer set to false, because
+// session.protect encrypts connections instead of colinmarc/hdfs.
 func (s *session) serverDefaults() ([]byte, error) {
 	encoded, err := s.options.NameNode.ServerDefaults(s.ctx)
 	if err != nil {
@@ -81,7 +82,8 @@ func (s *session) serverDefaults() ([]byte, error) {
 	return proto.Marshal(defaults)
 }
 
-// encrypts reports whether the cluster's datanodes encrypt (dfs.encrypt.data.transfer).
+// encrypts reports whether the cluster's datanodes encrypt data transfers
+// (dfs.encrypt.data.transfer).
 func (s *session) encrypts() (bool, error) {
 	encoded, err := s.options.NameNode.ServerDefaults(s.ctx)
 	if err != nil {
@@ -99,8 +101,8 @@ var protections = []struct {
 	qop  sasl.QOP
 }{{"privacy", sasl.AuthConf}, {"integrity", sasl.AuthInt}, {"authentication", sasl.Auth}}
 
-// protect authenticates a connection to a datanode and returns it with integrity checks or
-// encryption, if the configuration or the NameNode asks for them. Otherwise it returns conn.
+// protect authenticates a connection to a datanode. It returns the connection with integrity
+// checks or encryption if the configuration or the NameNode requires them, and otherwise conn.
 func (s *session) protect(conn net.Conn) (net.Conn, error) {
 	var qops []sasl.QOP
 	configured := strings.FieldsFunc(strings.ToLower(s.options.Hadoop["dfs.data.transfer.protection"]), func(r rune) bool { return r == ',' || r == ' ' })
@@ -141,8 +143,8 @@ func (s *session) protect(conn net.Conn) (net.Conn, error) {
 	return handshake(conn, sasl.NewDigestClient(client))
 }
 
-// handshake authenticates to a datanode, and returns the connection with the
-// protection that both have agreed on.
+// handshake authenticates to a datanode, and returns the connection with the protection that was
+// negotiated.
 func handshake(conn net.Conn, mechanism sasl.Mechanism) (net.Conn, error) {
 	reader := bufio.NewReader(conn)
 	exchange := func(begin []byte, out *pb.DataTransferSasl) (*pb.DataTransferSasl, error) {
@@ -176,8 +178,8 @@ func handshake(conn net.Conn, mechanism sasl.Mechanism) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// This offers AES. A datanode that does not support AES, or that does not encrypt,
-	// ignores the offer.
+	// Offer AES. A datanode that does not support AES, or that does not encrypt, ignores the
+	// offer.
 	last, err := exchange(nil, &pb.DataTransferSasl{Status: success, Payload: response, Ciphers: []*pb.CipherOption{
 		{Suite: pb.CipherOption_AES_CTR_NOPADDING.Enum()},
 	}})
@@ -239,12 +241,12 @@ type protectedConn struct {
 func (c *protectedConn) Read(p []byte) (int, error)  { return c.reader.Read(p) }
 func (c *protectedConn) Write(p []byte) (int, error) { return c.writer.Write(p) }
 
-// saslStream sends and receives messages of a SASL layer. Each is preceded by its length.
+// saslStream sends and receives messages of a SASL layer, each preceded by its length.
 type saslStream struct {
 	conn   net.Conn
 	reader io.Reader
 	layer  sasl.Layer
-	plain  []byte // received and decoded, but not read yet
+	plain  []byte // received and decoded bytes that have not been read
 }
 
 func (s *saslStream) Read(p []byte) (int, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// serveHandshake plays the server's side of a handshake, and then echoes what it receives.
+// serveHandshake performs the server's side of a handshake, and then echoes the received bytes.
 func serveHandshake(t *testing.T, conn net.Conn, qop sasl.QOP, withAES bool, password string) {
 	server := sasl.NewDigestServer(sasl.DigestServer{Protocol: "hdfs", ServerID: "0", QOPs: []sasl.QOP{qop},
 		Password: func(string) (string, error) { return password, nil }})
@@ -76,7 +76,7 @@ func serveHandshake(t *testing.T, conn net.Conn, qop sasl.QOP, withAES bool, pas
 		in, out = sealed, sealed
 	}
 	send(last)
-	_, _ = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, make([]byte, 7)) // until the client closes
+	_, _ = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, make([]byte, 7)) // until the client closes the connection
 }
 
 func TestProtectedConnections(t *testing.T) {
@@ -103,7 +103,7 @@ func TestProtectedConnections(t *testing.T) {
 				_, err := secure.Write(data)
 				written <- err
 			}()
-			// Reads of many sizes, which do not fit the messages.
+			// Read in pieces of many sizes, which do not end where the messages end.
 			var got []byte
 			for size := 1; len(got) < len(data); size = size%113 + 1 {
 				piece := make([]byte, min(size, len(data)-len(got)))
@@ -128,8 +128,8 @@ func TestHandshakeFails(t *testing.T) {
 	require.ErrorContains(t, err, "quality of protection")
 }
 
-// TestDatanodeWithoutAuthenticationIsRefused connects to datanodes that take the first two bytes
-// for another version of their protocol, and end the connection.
+// TestDatanodeWithoutAuthenticationIsRefused connects to datanodes that interpret the first two
+// bytes as an unknown version of their protocol and close the connection.
 func TestDatanodeWithoutAuthenticationIsRefused(t *testing.T) {
 	for name, unread := range map[string]int{"end of file": 0, "reset": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestDatanodeWithoutAuthenticationIsRefused(t *testing.T) {
 	}
 }
 
-// recorder keeps what is sent.
+// recorder is a connection that records the sent bytes.
 type recorder struct {
 	net.Conn
 	sent bytes.Buffer

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// readAttempts is how often a read is attempted. Each attempt tries all datanodes that
-	// the NameNode names for the block (Hadoop's dfs.client.max.block.acquire.failures is 3).
+	// readAttempts is the number of attempts of a read. Each attempt tries all datanodes that
+	// the NameNode returns for the block (Hadoop's dfs.client.max.block.acquire.failures is 3).
 	readAttempts = 4
 	// defaultPause is the pause before the second attempt. It doubles before each further
 	// attempt.
@@ -31,15 +31,15 @@ type Reader struct {
 	options Options
 	path    string
 	size    int64
-	info    []byte // encoded response of getFileInfo, to answer this call of the library
+	info    []byte // encoded response for the library's getFileInfo call
 
 	session  *session
 	file     *hdfs.FileReader
-	position int64 // of the next byte that file reads
+	position int64 // file offset of the next byte that file reads
 }
 
-// NewReader returns a Reader of the file at path, which status describes. It connects on
-// the first read. When ctx ends, reads fail with its error.
+// NewReader returns a Reader of the file at path, whose status is given. It connects on the
+// first read. When ctx ends, reads return ctx's error.
 func NewReader(ctx context.Context, options Options, path string, status *pb.FileStatus) (*Reader, error) {
 	info, err := proto.Marshal(&pb.GetFileInfoResponse{Status: status})
 	if err != nil {
@@ -48,8 +48,8 @@ func NewReader(ctx context.Context, options Options, path string, status *pb.Fil
 	return &Reader{ctx: ctx, options: options, path: path, size: int64(status.GetLength()), info: info}, nil
 }
 
-// ReadFrom reads up to len(p) bytes at offset. It returns at least one byte or an
-// error. Consecutive reads use the same connection.
+// ReadFrom reads up to len(p) bytes at a file offset. It returns at least one byte or an error.
+// Consecutive reads use the same connection.
 func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	if cause := context.Cause(r.ctx); cause != nil {
 		return 0, cause
@@ -64,7 +64,7 @@ func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	for attempt := 1; ; attempt++ {
 		n, again, err := r.try(p, offset)
 		if n > 0 {
-			return n, nil // the next read gets the error again
+			return n, nil // the next read returns the error again
 		}
 		r.disconnect()
 		if cause := context.Cause(r.ctx); cause != nil {
@@ -85,7 +85,7 @@ func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	}
 }
 
-// try makes one attempt of a read. again reports whether another attempt may succeed.
+// try makes one attempt to read. again reports whether another attempt may succeed.
 func (r *Reader) try(p []byte, offset int64) (n int, again bool, err error) {
 	if err := r.connect(); err != nil {
 		return 0, false, err
@@ -126,8 +126,8 @@ func (r *Reader) connect() error {
 	return nil
 }
 
-// nameNodeHandler returns the handler of the NameNode calls that colinmarc/hdfs makes to
-// read a file.
+// nameNodeHandler returns the handler for the NameNode calls of colinmarc/hdfs when it reads a
+// file.
 func (r *Reader) nameNodeHandler(s *session) namenode.Handler {
 	return func(method string, request []byte) ([]byte, error) {
 		switch method {

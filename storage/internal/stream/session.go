@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// connectTimeout limits connecting to a datanode. It is short, because another datanode
-	// of the block can be tried.
+	// connectTimeout limits the time to connect to a datanode. It is short, because another
+	// datanode of the block can be tried.
 	connectTimeout = 10 * time.Second
 	// defaultSocketTimeout is the default of dfs.client.socket-timeout.
 	defaultSocketTimeout = 60 * time.Second
@@ -28,39 +28,40 @@ const (
 type Options struct {
 	NameNode *namenode.Client
 	User     string // user name in HDFS
-	// Hadoop has the properties of Hadoop's configuration, for connections to datanodes.
+	// Hadoop contains Hadoop's configuration properties, which apply to connections to
+	// datanodes.
 	Hadoop map[string]string
-	// SocketTimeout limits one read or write at a datanode; 0 means 60 s.
+	// SocketTimeout limits the time of each read from and write to a datanode; 0 means 60 s.
 	SocketTimeout time.Duration
 	// Dial connects to datanodes; nil means net.Dialer's DialContext.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Logger receives retries.
+	// Logger logs retries.
 	Logger *slog.Logger
 
-	pause time.Duration // before the second attempt of a read; 0 means defaultPause
+	pause time.Duration // pause before the second attempt of a read; 0 means defaultPause
 }
 
-// session is a client of colinmarc/hdfs for one open file, and its connections.
+// session is a client of colinmarc/hdfs for one open file, with the client's connections.
 type session struct {
 	options Options
 	ctx     context.Context // ends when the file's context ends or the session is closed
 	cancel  context.CancelFunc
 	handler namenode.Handler
 	client  *hdfs.Client
-	writing bool // the file is being written, not read; then conn hides failed writes
+	writing bool // the file is being written; conn then hides failed writes
 	serving sync.WaitGroup
 
 	mu            sync.Mutex
 	closed        bool
 	conns         map[*conn]struct{}
 	preparedConns map[string]net.Conn // connections that pipeline made for dialDatanode, by address
-	broken        error               // the error of the first broken connection, if writing
+	broken        error               // the first error of a datanode connection while the file is being written
 	token         *securitypb.Token   // the newest block token; nil on a cluster without Kerberos
 	callErr       error               // the error of the last call to the NameNode
 }
 
-// newSession returns a session with a new client. answers is called once, with the session,
-// and returns the handler of the client's NameNode calls.
+// newSession returns a session with a new client. It calls the function answers once, with the
+// session, to get the handler of the client's NameNode calls.
 func newSession(ctx context.Context, options Options, writing bool, answers func(*session) namenode.Handler) (*session, error) {
 	options.SocketTimeout = cmp.Or(options.SocketTimeout, defaultSocketTimeout)
 	if options.Dial == nil {
@@ -70,11 +71,11 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.handler = answers(s)
 	settings := hdfs.ClientOptionsFromConf(hadoopconf.HadoopConf(options.Hadoop))
-	// The client's NameNode is namenode.Serve in this process, without Kerberos; package
-	// namenode makes the real connections.
+	// The client does not connect to a NameNode, but to a stand-in in this process, without
+	// Kerberos: namenode.Serve. The stand-in forwards calls to the real NameNodes.
 	settings.Addresses, settings.KerberosClient = []string{"namenode"}, nil
 	settings.User = options.User
-	settings.DataTransferProtection = "" // protect does this instead of the library
+	settings.DataTransferProtection = "" // session.protect does this instead of the library
 	settings.NamenodeDialFunc = s.dialNameNode
 	settings.DatanodeDialFunc = s.dialProtected
 	client, err := hdfs.NewClient(settings)
@@ -88,7 +89,7 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	return s, nil
 }
 
-// close ends the session's operations, connections and goroutines.
+// close ends the session's operations, connections and goroutines, and waits for the goroutines.
 func (s *session) close() {
 	s.cancel()
 	s.mu.Lock()
@@ -98,7 +99,7 @@ func (s *session) close() {
 	if closed {
 		return
 	}
-	_ = s.client.Close() // the error does not matter any more
+	_ = s.client.Close() // the result of the operation is already known
 	s.closeConns()
 	s.serving.Wait()
 }
@@ -115,8 +116,8 @@ func (s *session) closeConns() {
 	}
 }
 
-// dialNameNode returns a connection to a new goroutine that acts as the NameNode and answers
-// calls with s.call.
+// dialNameNode returns a connection to a new goroutine, which acts as the NameNode and replies
+// with the results of s.call.
 func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,12 +135,12 @@ func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error
 	return client, nil
 }
 
-// call answers a NameNode call of colinmarc/hdfs and records its error.
+// call handles a NameNode call of colinmarc/hdfs and records its error.
 func (s *session) call(method string, request []byte) ([]byte, error) {
 	response, err := s.handler(method, request)
 	if method != "renewLease" {
-		// The error of a lease renewal is not recorded, because colinmarc/hdfs renews in the
-		// background and repeats a failed renewal.
+		// The error of a lease renewal is not recorded, because colinmarc/hdfs renews the lease
+		// in the background and repeats a failed renewal.
 		s.setCallErr(err)
 	}
 	return response, err
@@ -151,8 +152,8 @@ func (s *session) setCallErr(err error) {
 	s.callErr = err
 }
 
-// dialDatanode connects to a datanode, or takes the connection that storeConn has kept. The
-// connection is closed when the session ends.
+// dialDatanode returns the connection to a datanode that storeConn has stored or, without one, a
+// new connection. The connection is closed when the session ends.
 func (s *session) dialDatanode(_ context.Context, network, address string) (net.Conn, error) {
 	s.mu.Lock()
 	raw := s.preparedConns[address]
@@ -177,8 +178,7 @@ func (s *session) dialDatanode(_ context.Context, network, address string) (net.
 	return c, nil
 }
 
-// dialProtected connects to a datanode, and protects the connection as the cluster
-// asks for.
+// dialProtected connects to a datanode, with the protection that the cluster requires.
 func (s *session) dialProtected(ctx context.Context, network, address string) (net.Conn, error) {
 	raw, err := s.dialDatanode(ctx, network, address)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *session) dialProtected(ctx context.Context, network, address string) (n
 	return secure, nil
 }
 
-// recordBroken records the first error of a datanode connection while the file is being written.
+// recordBroken records the first error of a datanode connection if the file is being written.
 func (s *session) recordBroken(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,9 +201,9 @@ func (s *session) recordBroken(err error) {
 	}
 }
 
-// cause returns the reason for err, an error of colinmarc/hdfs. If the last NameNode call
-// failed, the reason is that call's error, and fromCall is true. Else it is the error of the
-// first broken connection, or err if no connection is broken.
+// cause returns the cause of err, an error of colinmarc/hdfs. If the last NameNode call failed,
+// the cause is that call's error, and fromCall is true. Otherwise, it is the first error of a
+// datanode connection, or err if there is none.
 func (s *session) cause(err error) (cause error, fromCall bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *session) cause(err error) (cause error, fromCall bool) {
 	return err, false
 }
 
-// forward sends a call of colinmarc/hdfs to the real NameNode.
+// forward sends a NameNode call of colinmarc/hdfs to the real NameNode.
 func (s *session) forward(method string, request []byte) ([]byte, error) {
 	if method == "getServerDefaults" {
 		return s.serverDefaults()

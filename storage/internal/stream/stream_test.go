@@ -18,14 +18,14 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// timeout is for events that are immediate on an idle machine.
+// timeout limits the wait for events that are immediate on an idle machine.
 const timeout = time.Minute
 
 func logger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
-// text returns n bytes without repetition.
+// text returns n bytes without a short period.
 func text(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -34,7 +34,7 @@ func text(n int) []byte {
 	return b
 }
 
-// readAll reads a file in pieces of size.
+// readAll reads a file in pieces of the given size.
 func readAll(r *Reader, size int) ([]byte, error) {
 	var content []byte
 	p := make([]byte, size)

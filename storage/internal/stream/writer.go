@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// leaseRenewal is the time between renewals of the file's lease: half the time after
-	// which other clients may take over a file whose lease was not renewed.
+	// leaseRenewal is the time between renewals of the file's lease. It is half of HDFS's soft
+	// limit, after which another client may recover the lease.
 	leaseRenewal = 30 * time.Second
-	// completionTimeout is how long Close waits until a datanode has reported the last block
-	// to the NameNode, if the context has no deadline.
+	// completionTimeout is how long Close waits until a datanode has reported the last block to
+	// the NameNode. It does not apply if the context has a deadline.
 	completionTimeout = time.Minute
 	// completionPause is the pause before the second request to complete a file. It doubles
 	// before each further request, up to completionPauseMax.
 	completionPause    = 50 * time.Millisecond
 	completionPauseMax = 5 * time.Second
-	// removalTimeout limits the removal of the file by Abort.
+	// removalTimeout limits the time in which Abort removes the file.
 	removalTimeout = 30 * time.Second
 )
 
 // Settings are the properties of a new file.
 type Settings struct {
-	Overwrite bool        // replaces an existing file
-	Parents   bool        // creates missing parent directories
+	Overwrite bool        // replace an existing file
+	Parents   bool        // create missing parent directories
 	Mode      fs.FileMode // permission bits of the file
-	// Replication is the number of copies, and BlockSize is in bytes. 0 means the NameNode's
+	// Replication is the number of replicas. BlockSize is in bytes. 0 means the NameNode's
 	// default.
 	Replication int
 	BlockSize   int64
@@ -58,13 +58,13 @@ type Writer struct {
 	file     *hdfs.FileWriter
 	pipeline pipeline
 	renewed  time.Time // when the lease was last renewed
-	client   string    // name under which the NameNode knows the writer
-	written  int64     // size of the file
-	complete []byte    // the encoded request of the first complete call
-	err      error     // of a failed Write or Close
+	client   string    // name by which the NameNode identifies the writer
+	written  int64     // size of the file in bytes
+	complete []byte    // encoded request of the first call of the NameNode's method complete
+	err      error     // error of a failed Write or Close
 }
 
-// Create creates a file. When ctx ends, writes fail with its error.
+// Create creates a file. When ctx ends, writes return ctx's error.
 func Create(ctx context.Context, options Options, path string, settings Settings) (*Writer, error) {
 	w := &Writer{ctx: ctx, options: options, path: path, settings: settings, renewed: time.Now()}
 	if err := w.fillDefaults(ctx); err != nil {
@@ -84,7 +84,7 @@ func Create(ctx context.Context, options Options, path string, settings Settings
 	return w, nil
 }
 
-// fillDefaults replaces settings that are 0 by the NameNode's defaults.
+// fillDefaults replaces zero settings by the NameNode's defaults.
 func (w *Writer) fillDefaults(ctx context.Context) error {
 	if w.settings.Replication > 0 && w.settings.BlockSize > 0 {
 		return nil
@@ -102,8 +102,8 @@ func (w *Writer) fillDefaults(ctx context.Context) error {
 	return nil
 }
 
-// nameNodeHandler returns the handler of the NameNode calls that colinmarc/hdfs makes to
-// write a file.
+// nameNodeHandler returns the handler for the NameNode calls of colinmarc/hdfs when it writes a
+// file.
 func (w *Writer) nameNodeHandler(s *session) namenode.Handler {
 	w.pipeline = pipeline{session: s, byHostName: w.options.Hadoop["dfs.client.use.datanode.hostname"] == "true"}
 	return func(method string, request []byte) ([]byte, error) {
@@ -113,9 +113,9 @@ func (w *Writer) nameNodeHandler(s *session) namenode.Handler {
 		case "addBlock":
 			return w.pipeline.addBlock(request)
 		case "complete":
-			// colinmarc/hdfs names the last block only in its first complete call. But the
-			// NameNode ignores this name until datanodes have reported the block before the
-			// last, so later calls must name the last block, too.
+			// colinmarc/hdfs includes the last block only in its first complete call. But the
+			// NameNode ignores the block until datanodes have reported the previous block. So
+			// the first request is repeated in later calls.
 			if w.complete == nil {
 				w.complete = bytes.Clone(request)
 			}
@@ -130,8 +130,8 @@ func (w *Writer) nameNodeHandler(s *session) namenode.Handler {
 	}
 }
 
-// create sends colinmarc/hdfs's create call to the NameNode, with the settings that the
-// library cannot express.
+// create sends a create call of colinmarc/hdfs to the NameNode. It adds the settings that the
+// library does not support.
 func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
 	request := &pb.CreateRequest{}
 	if err := proto.Unmarshal(encoded, request); err != nil {
@@ -156,7 +156,7 @@ func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
 		return nil, err
 	}
 	if response.Status == nil {
-		// With this answer, colinmarc/hdfs would panic.
+		// colinmarc/hdfs would panic if it received this response.
 		return nil, errors.New("the NameNode answered create without describing the file")
 	}
 	return answer, nil
@@ -173,9 +173,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, w.err
 }
 
-// Flush sends what was written to the datanodes, and tells the NameNode the length of the
-// last block. Readers need this, because while a file is being written, they know only the
-// length that the NameNode reports.
+// Flush sends the written data to the datanodes, and reports the length of the last block to the
+// NameNode: while a file is being written, readers read only up to the length that the NameNode
+// returns.
 func (w *Writer) Flush() error {
 	if w.err != nil {
 		return w.err
@@ -188,8 +188,8 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// reportedError returns the error to report for err, an error of colinmarc/hdfs: the cause of
-// the context's end, else the result of session.cause.
+// reportedError returns the error to return for err, an error of colinmarc/hdfs: the cause of
+// the context if the context has ended, else the cause that session.cause returns.
 func (w *Writer) reportedError(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
@@ -232,19 +232,19 @@ func (w *Writer) Close() error {
 	}
 }
 
-// Abandon ends the writing and keeps the file.
+// Abandon stops writing and leaves the file.
 func (w *Writer) Abandon() {
 	w.err = errors.New("the writing was given up")
 	w.session.cancel()
 	w.session.recordBroken(w.err)
 	w.session.closeConns()
-	// Only the library's Close ends its goroutines that send a block. The calls that Close
-	// makes do not reach the NameNode, because the session's context has ended.
+	// Only the library's Close ends its goroutines that send a block. NameNode calls of Close
+	// fail in this process, because the session's context has ended.
 	_ = w.file.Close()
 	w.session.close()
 }
 
-// Abort removes the file.
+// Abort stops writing and removes the file.
 func (w *Writer) Abort() error {
 	w.Abandon()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), removalTimeout)
