@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// ErrFormat means that a file is no valid TFile or indexed file of logs.
+// ErrFormat means that a file is neither a valid TFile nor a valid indexed file of logs.
 var ErrFormat = errors.New("no aggregated logs that can be read")
 
 // Entry is one log file of a container.
@@ -29,27 +29,28 @@ type Entry struct {
 	place     entryPosition
 }
 
-// entryPosition says where in the file an entry's content is.
+// entryPosition is the position of an entry's content in the file.
 type entryPosition struct {
-	block, record, part int   // in a TFile: the indices of block, record in block, log in record
-	offset, compressed  int64 // in the indexed format
+	block, record, part int   // in a TFile: index of the block, of the record in the block, of the log in the record
+	offset, compressed  int64 // in the indexed format: offset and compressed size in bytes
 }
 
 // File is an open file of aggregated logs. It is not safe for concurrent use.
 type File interface {
 	// Entries returns the containers' log files, in their order in the file.
 	Entries() []Entry
-	// Open returns a reader of an entry's content, which invalidates the previous reader.
+	// Open returns a reader of an entry's content. It invalidates the reader of the previous
+	// call.
 	Open(entry Entry) (io.Reader, error)
 	// Owner returns the user of the application; "" if the file does not name it.
 	Owner() string
 }
 
-// Open opens a file of size bytes and lists the logs in it. complete is the length in bytes
-// of the file's valid part (see ReadChecksum), or negative if there is no checksum file.
-// application is the application's ID, with whose SHA-256 an indexed file begins. Open
-// reads all of a TFile, but only the end of an indexed file. It fails with ErrFormat if the
-// file has another format or is not complete.
+// Open opens a file and lists the logs in it. size is the file's length in bytes. complete is
+// the length in bytes of the file's valid part (see ReadChecksum), or negative if the file has
+// no checksum file. application is the application's ID: an indexed file begins with the ID's
+// SHA-256. Open reads all of a TFile, but only the end of an indexed file. It fails with
+// ErrFormat if the file has another format or is truncated.
 func Open(file io.ReaderAt, size, complete int64, application string) (File, error) {
 	if complete >= 0 {
 		size = min(size, complete)
@@ -71,7 +72,7 @@ func Open(file io.ReaderAt, size, complete int64, application string) (File, err
 }
 
 // asFormatError wraps err in ErrFormat if err wraps format, a decoder's error for invalid
-// input.
+// input. It returns other errors unchanged.
 func asFormatError(err, format error) error {
 	if errors.Is(err, format) {
 		return fmt.Errorf("%w: %w", ErrFormat, err)

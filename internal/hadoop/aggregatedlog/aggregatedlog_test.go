@@ -89,8 +89,8 @@ func TestIncompleteFilesAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrFormat)
 }
 
-// TestIndexedFileWithIncompleteTail opens an indexed file that ends in garbage. It succeeds
-// only with a checksum file, which has the length of the valid part.
+// TestIndexedFileWithIncompleteTail opens an indexed file that ends in garbage. Open succeeds
+// only with the length of the valid part, which a checksum file contains.
 func TestIndexedFileWithIncompleteTail(t *testing.T) {
 	contents, applications := realFiles(t)
 	whole, application := contents["indexed-gz"], applications["indexed-gz"]
@@ -136,8 +136,8 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, KindLogs, KindOf("h_1"))
 }
 
-// FuzzOpen reads any bytes as aggregated logs. Open must return an error, or logs that are
-// as long as their entries say.
+// FuzzOpen reads any bytes as aggregated logs. Open must return an error, or logs that have the
+// sizes in their entries.
 func FuzzOpen(f *testing.F) {
 	contents, applications := realFiles(f)
 	const application = "application_1700000000000_0001"

@@ -14,16 +14,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// An indexed file consists of the SHA-256 of the application ID; the logs, each compressed
-// separately; the index, a serialized Java object; the length of the index in 4 bytes; and
-// the SHA-256 again. A NodeManager can aggregate logs repeatedly while the application
-// runs. Each time, it appends the new logs, an index, its length and the SHA-256. The last
-// index lists the logs of the whole file.
+// An indexed file begins with the SHA-256 of the application ID. The logs follow, each
+// compressed separately, then the index (a serialized Java object), the length of the index in
+// 4 bytes, and the SHA-256 again. A NodeManager can aggregate logs repeatedly while the
+// application runs. Each time, it appends the new logs, an index, its length and the SHA-256.
+// The last index lists the logs of the whole file.
 const (
 	indexTrailer = 4 + sha256.Size
-	// maxIndex is the largest index in bytes. NodeManagers warn of larger ones.
+	// maxIndex is the largest accepted index in bytes. NodeManagers log a warning for larger
+	// indexes.
 	maxIndex = 64 << 20
-	// indexPackage precedes the names of the index's Java classes.
+	// indexPackage is the prefix of the names of the index's Java classes.
 	indexPackage = "org.apache.hadoop.yarn.logaggregation.filecontroller.ifile.LogAggregationIndexedFileController$"
 )
 
@@ -67,8 +68,8 @@ func (i *indexedLogs) Entries() []Entry { return i.entries }
 
 func (i *indexedLogs) Owner() string { return i.owner }
 
-// readIndex collects the entries of an index, ordered by the time of aggregation, then by
-// container.
+// readIndex appends the entries of an index to i.entries, ordered by the time of aggregation,
+// then by container.
 func (i *indexedLogs) readIndex(value any) error {
 	index, err := objectOf(value, "IndexedLogsMeta")
 	if err != nil {
@@ -113,7 +114,7 @@ func (i *indexedLogs) readContainer(value any) error {
 			Container: text(file, "containerId"), Name: text(file, "fileName"), Size: number(file, "fileSize"),
 			place: entryPosition{offset: number(file, "startIndex"), compressed: number(file, "fileCompressedSize")},
 		}
-		// Up to Hadoop 3.2 the name of the field was misspelt.
+		// Hadoop up to 3.2 misspells the name of the field.
 		if millis := cmp.Or(number(file, "lastModifiedTime"), number(file, "lastModificatedTime")); millis > 0 {
 			entry.Modified = time.UnixMilli(millis)
 		}

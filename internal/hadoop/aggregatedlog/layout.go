@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	temporaryEnding = ".tmp"      // ends the name of a file that is still being written
-	checksumEnding  = "-checksum" // ends the name of a checksum file
+	temporaryEnding = ".tmp"      // suffix of the name of a file that a NodeManager is still writing
+	checksumEnding  = "-checksum" // suffix of the name of a checksum file
 	bucketPrefix    = "bucket-"
 	buckets         = 10000
 )
@@ -19,9 +19,9 @@ const (
 // An application's files are in USER/bucket-SUFFIX/0001/APPLICATION or, before Hadoop
 // 3.3, USER/SUFFIX/APPLICATION.
 
-// ApplicationDir returns the path of an application's directory, relative to the
-// user's. suffixed is the first element of the path, "SUFFIX" or "bucket-SUFFIX".
-// In the latter case the result is "" if the application ID is invalid.
+// ApplicationDir returns the path of an application's directory, relative to the user's
+// directory. suffixed is the first element of the path, "SUFFIX" or "bucket-SUFFIX". For
+// "bucket-SUFFIX", the result is "" if the application ID is invalid.
 func ApplicationDir(suffixed, application string) string {
 	if !strings.HasPrefix(suffixed, bucketPrefix) {
 		return suffixed + "/" + application
@@ -34,7 +34,7 @@ func ApplicationDir(suffixed, application string) string {
 	return fmt.Sprintf("%s/%04d/%s", suffixed, number%buckets, application)
 }
 
-// Kind is a kind of files in an application's directory.
+// Kind is the type of a file in an application's directory.
 type Kind int
 
 const (
@@ -57,9 +57,9 @@ func KindOf(name string) Kind {
 	return KindLogs
 }
 
-// Node returns the node ID, "host:port", of the NodeManager that wrote the log file with
-// the given name: "host_port" or "host_port_time", where the time is in milliseconds. It
-// returns other names unchanged.
+// Node returns the ID, "host:port", of the NodeManager that wrote a log file. name is the
+// file's name: "host_port" or "host_port_time", where time is in milliseconds. Node returns
+// other names unchanged.
 func Node(name string) string {
 	parts := strings.Split(strings.TrimSuffix(name, temporaryEnding), "_")
 	const millis = 13
@@ -72,8 +72,8 @@ func Node(name string) string {
 	return strings.Join(parts[:len(parts)-1], "_") + ":" + parts[len(parts)-1]
 }
 
-// ReadChecksum decodes a checksum file: the name of an indexed file, and the length in
-// bytes of that file's valid part. What follows the valid part may be incomplete.
+// ReadChecksum decodes a checksum file: the name of an indexed file, and the length in bytes of
+// that file's valid part. Data after the valid part may be incomplete.
 func ReadChecksum(content []byte) (file string, complete int64, err error) {
 	if len(content) < 4 {
 		return "", 0, fmt.Errorf("%w: a checksum file of %d bytes", ErrFormat, len(content))

@@ -17,8 +17,8 @@ const (
 	versionKey = "VERSION"
 )
 
-// tfileLogs is an open TFile of logs. It has a record for each container: the key is the
-// container ID; the value has each log file's name, length and content.
+// tfileLogs is an open TFile of logs. The TFile has a record for each container. The key is the
+// container ID; the value has the name, length and content of each log file.
 type tfileLogs struct {
 	reader  *tfile.Reader
 	entries []Entry
@@ -147,8 +147,8 @@ func nextPart(content io.Reader) (name string, size int64, err error) {
 	return name, size, nil
 }
 
-// readUTF reads a string that Java's DataOutput.writeUTF wrote: a length of 2 bytes and
-// the bytes. It returns io.EOF if nothing is left.
+// readUTF reads a string that Java's DataOutput.writeUTF wrote: a length of 2 bytes and the
+// bytes. It returns io.EOF at the end of r.
 func readUTF(r io.Reader) (string, error) {
 	var length [2]byte
 	if _, err := io.ReadFull(r, length[:]); errors.Is(err, io.EOF) {
@@ -168,7 +168,8 @@ func skip(r io.Reader, n int64) error {
 	return unexpected(err)
 }
 
-// unexpected returns an ErrFormat if err means the end of the input, else err.
+// unexpected returns an error that wraps ErrFormat if err means the end of the input, or else
+// err.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %w", ErrFormat, io.ErrUnexpectedEOF)

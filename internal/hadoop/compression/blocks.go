@@ -16,31 +16,32 @@ import (
 // org.apache.hadoop.io.compress.BlockDecompressorStream reads it:
 //
 //	stream = block*
-//	block  = length of the content, chunk*      until the chunks have that content
-//	chunk  = length as compressed, compressed bytes
+//	block  = uncompressed length of the block, chunks that contain that many bytes in total
+//	chunk  = compressed length of the chunk, compressed bytes
 //
-// Lengths are signed 4-byte integers, big-endian. An empty stream is a block with no content.
+// Lengths are signed 4-byte integers, big-endian. A stream without content is one block of
+// length 0.
 
-// blockContent is the size in bytes of the content of the blocks that blockWriter writes.
-// It must fit into the buffers of Hadoop's readers, which by default have 256 KiB for a
-// compressed chunk and 256 KiB for its content (io.compression.codec.snappy.buffersize,
+// blockContent is the uncompressed size in bytes of the blocks that blockWriter writes. A block
+// must fit into the buffers of Hadoop's readers: by default 256 KiB for a compressed chunk and
+// 256 KiB for its content (io.compression.codec.snappy.buffersize,
 // io.compression.codec.lz4.buffersize).
 const blockContent = 128 << 10
 
-// lz4Frame is the number with which files that the command lz4 writes begin. Hadoop does
-// not read those files.
+// lz4Frame is the magic number of files that the command lz4 writes. blockReader finds it where a
+// file of Hadoop has the length of its first block. Hadoop cannot read files of the command.
 const lz4Frame = 0x04224d18
 
 // blockReader reads the content of a stream of blocks.
 type blockReader struct {
 	in *bufio.Reader
-	// decode returns the content of a chunk, which may be in the memory of dst. It fails if
-	// the content has more than limit bytes.
+	// decode returns the decompressed content of a chunk, in dst if the content fits there. It
+	// fails if the content has more than limit bytes.
 	decode  func(dst, chunk []byte, limit int) ([]byte, error)
 	chunk   bytes.Buffer
-	buffer  []byte // for decode
-	content []byte // the rest of the current chunk's content, not yet read
-	left    int    // bytes of the current block's content that are in later chunks
+	buffer  []byte // dst for decode
+	content []byte // the unread rest of the current chunk's content
+	left    int    // bytes of the current block's content that later chunks contain
 	err     error
 }
 
@@ -61,7 +62,7 @@ func (b *blockReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a chunk. It returns io.EOF after the last block.
+// next decompresses the next chunk into b.content. It returns io.EOF after the last block.
 func (b *blockReader) next() error {
 	for b.left == 0 {
 		length, err := b.length()
@@ -78,7 +79,8 @@ func (b *blockReader) next() error {
 		return noEOF(err)
 	}
 	b.chunk.Reset()
-	// The buffer grows as bytes arrive, so that a damaged length does not allocate memory.
+	// The buffer grows as bytes arrive, so that a damaged length does not cause a large
+	// allocation.
 	if _, err := io.CopyN(&b.chunk, b.in, int64(length)); err != nil {
 		return noEOF(err)
 	}
@@ -113,7 +115,7 @@ type blockWriter struct {
 	encode  func(dst, content []byte) (int, error)
 	content []byte
 	block   []byte // buffer for two lengths and the largest chunk
-	written bool   // at least one block was written
+	written bool   // whether a block was written
 	err     error
 }
 
@@ -135,8 +137,8 @@ func (b *blockWriter) Write(p []byte) (int, error) {
 	return written, b.err
 }
 
-// Close writes the last block, which is empty if there was no content. It does not close
-// the underlying writer.
+// Close writes the last block. If no content was written, the block is empty. Close does not
+// close the underlying writer.
 func (b *blockWriter) Close() error {
 	if b.err != nil {
 		return b.err
@@ -170,8 +172,8 @@ func openSnappy(r io.Reader) (io.Reader, func(), error) {
 	return &blockReader{in: bufio.NewReader(r), decode: decodeSnappy}, nil, nil
 }
 
-// snappyRatio is more than the bytes of content that a byte of snappy can encode on
-// average, because a copy takes at least two bytes and has at most 64 bytes of content.
+// snappyRatio is an upper limit of snappy's compression ratio: a copy takes at least two bytes
+// and produces at most 64 bytes of content.
 const snappyRatio = 64
 
 func decodeSnappy(dst, chunk []byte, limit int) ([]byte, error) {
@@ -195,12 +197,12 @@ func openLZ4(r io.Reader) (io.Reader, func(), error) {
 	return &blockReader{in: bufio.NewReader(r), decode: decodeLZ4}, nil, nil
 }
 
-// lz4Ratio is the most bytes of content that a byte of LZ4 can encode: a byte that extends
-// the length of a match adds at most 255.
+// lz4Ratio is an upper limit of LZ4's compression ratio: a byte that extends the length of a
+// match adds at most 255 bytes of content.
 const lz4Ratio = 255
 
-// decodeLZ4 decompresses a chunk. Chunks do not contain the size of their content, so
-// decodeLZ4 tries larger and larger buffers, up to limit.
+// decodeLZ4 decompresses a chunk. Chunks do not contain their uncompressed size, so decodeLZ4
+// tries buffers of increasing size, up to limit.
 func decodeLZ4(dst, chunk []byte, limit int) ([]byte, error) {
 	limit = min(limit, lz4Ratio*len(chunk)+blockContent)
 	for size := min(limit, max(len(dst), 2*blockContent)); ; size = min(limit, 2*size) {

@@ -10,41 +10,42 @@ import (
 	"math/bits"
 )
 
-// A bzip2 stream is a header, blocks and an end. A block begins with a mark of 48 bits, and
-// so does the end. A mark can begin at any bit of a byte. Each block can be decompressed
-// alone. About once in 2^48 bits, other bits equal a mark by chance; decoding the block
-// around them fails.
+// A bzip2 stream consists of a header, blocks and a trailer. Each block and the trailer begin
+// with a mark of 48 bits, which can begin at any bit of a byte. Each block can be decompressed
+// without the others. By chance, other data equals a mark about once in 2^48 bits. The block
+// that contains the data then appears to end there, and decoding it fails.
 const (
 	blockMark = 0x314159265359
 	endMark   = 0x177245385090
 	markBits  = 48
-	// endBits is the size in bits of a stream's checksum, which follows the end mark.
+	// endBits is the size in bits of the stream's checksum, which follows endMark in the
+	// trailer.
 	endBits = 32
-	// largestBlock is more than the size in bytes of any compressed block, which has tables
-	// and at most 900,000 symbols of at most 20 bits.
+	// largestBlock is an upper limit of the size in bytes of a compressed block, which consists
+	// of tables and at most 900,000 symbols of at most 20 bits.
 	largestBlock = 4 << 20
 )
 
-// Bzip2Range reads the blocks of a bzip2 file that begin in a range of bytes, and the
-// blocks that follow.
+// Bzip2Range decompresses the blocks of a bzip2 file that begin in a range of bytes, and then
+// the blocks after the range.
 type Bzip2Range struct {
 	in       *bufio.Reader
-	position int64  // offset in the file of the next byte of in
+	position int64  // offset in the file of the next byte to read from in
 	end      int64  // offset in the file at which the range ends
 	window   uint64 // the last 8 bytes that were read
-	shortest int64  // the file is truncated if it has fewer bytes than this
+	shortest int64  // the file is truncated if it ends before this offset
 
-	inBlock bool   // the last mark began a block
-	block   []byte // the bytes read since the last mark, with the one in which the mark begins
-	skip    int    // number of bits in block[0] before the mark
+	inBlock bool   // whether the last mark is a blockMark
+	block   []byte // within a block, the bytes from the last mark's first byte to the last byte that was read
+	skip    int    // number of bits in block[0] before the last mark
 	starts  int64  // offset of block[0] in the file
 
 	content bzip2Block
 }
 
-// NewBzip2Range returns a reader of the blocks whose first bit is in the bytes from offset
-// to end of a file, end excluded. r reads the file from offset on. NewBzip2Range fails if
-// offset is 0 and the file is not in the format of bzip2.
+// NewBzip2Range returns a reader of the blocks that begin in a file's bytes from offset to end,
+// end excluded. r reads the file from offset to the file's end. NewBzip2Range fails if offset
+// is 0 and the file is not in the format of bzip2.
 func NewBzip2Range(r io.Reader, offset, end int64) (*Bzip2Range, error) {
 	b := &Bzip2Range{in: bufio.NewReaderSize(r, 64<<10), position: offset, end: end, window: 1<<64 - 1}
 	if offset > 0 {
@@ -61,8 +62,9 @@ func NewBzip2Range(r io.Reader, offset, end int64) (*Bzip2Range, error) {
 	return b, nil
 }
 
-// Next returns a reader of the content of the next block, valid until the next call, and
-// reports whether the block begins in the range. At the end of the file it returns io.EOF.
+// Next returns a reader of the next block's content, and reports whether the block begins in
+// the range. The reader is valid until the next call. At the end of the file, Next returns
+// io.EOF.
 func (b *Bzip2Range) Next() (content io.Reader, inRange bool, err error) {
 	for {
 		size, mark, err := b.nextMark()
@@ -83,9 +85,9 @@ func (b *Bzip2Range) Next() (content io.Reader, inRange bool, err error) {
 	}
 }
 
-// markShifts excludes most positions of a mark by a look at one byte, which saves time. Bit
-// s of markShifts[c] is set if a mark in the window's bits s to s+47 makes the window's
-// bits 16 to 23 equal to c.
+// markShifts speeds up the search for marks: one look-up excludes most positions. Bit s of
+// markShifts[c] is set if the window's bits 16 to 23 equal c whenever a mark occupies the
+// window's bits s to s+47.
 var markShifts = func() (shifts [256]uint8) {
 	for s := range 8 {
 		for _, mark := range []uint64{blockMark, endMark} {
@@ -126,9 +128,8 @@ func (b *Bzip2Range) nextMark() (size int, mark uint64, err error) {
 	}
 }
 
-// begin drops the bytes of b.block before the mark that nextMark found, which is now the
-// last mark. size is the number of bits in b.block before that mark, as nextMark returned
-// it.
+// begin records that the last mark is now the mark that nextMark has just found, and drops the
+// bytes of b.block before that mark. size and mark are the results of nextMark.
 func (b *Bzip2Range) begin(size int, mark uint64) {
 	b.inBlock, b.skip = mark == blockMark, size%8
 	b.block = append(b.block[:0], b.block[size/8:]...)

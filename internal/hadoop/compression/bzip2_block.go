@@ -5,35 +5,35 @@ import (
 	"io"
 )
 
-// bzip2Block reads the content of one block. Unlike compress/bzip2, it reads randomized
-// blocks, which Hadoop's encoder in Java writes if the content repeats.
+// bzip2Block decompresses one block. Unlike compress/bzip2, it supports randomized blocks,
+// which Hadoop's encoder in Java writes for repetitive content.
 type bzip2Block struct {
-	// order is the Burrows-Wheeler transform of the block. The lower 8 bits of an element
-	// are a byte. The upper 24 bits are the index of the element that follows it in the
-	// content.
+	// order is the Burrows-Wheeler transform of the block. The lower 8 bits of an element are a
+	// byte. The upper 24 bits are the index of the element that contains the next byte.
 	order  []uint32
 	next   uint32 // index of the next element
-	left   int    // how many elements have not been read
+	left   int    // number of unread elements
 	random randomizer
 
-	// After a byte that occurs 4 times in a row, an element says how often it is repeated.
+	// After a byte that occurs 4 times in a row, the next element is the number of the byte's
+	// further repetitions.
 	last     byte   // the last byte of the content
-	run      int    // how many elements in a row were equal to last, at most 4
-	repeat   int    // how often last is still to be repeated
-	checksum uint32 // of the content so far
-	want     uint32 // the checksum that the whole content must have
+	run      int    // number of elements in a row that were equal to last, at most 4
+	repeat   int    // number of repetitions of last that have not been read
+	checksum uint32 // checksum of the content that has been read
+	want     uint32 // the checksum of the whole content, as the block states it
 }
 
 const (
 	largestBzip2 = 900_000 // largest size in bytes of a block before and after the transform
-	groupSize    = 50      // how many symbols in a row are encoded with the same code
-	longestCode  = 20      // bits
+	groupSize    = 50      // number of consecutive symbols that are encoded with the same code
+	longestCode  = 20      // length in bits of the longest code
 )
 
 var errDamagedBzip2 = errors.New("it is damaged")
 
-// decode prepares b for reading a block, which is in the bits skip to size of encoded and
-// begins with a mark.
+// decode decodes the block in encoded's bits from skip to size, and prepares b for reading the
+// block's content. The block begins with its mark.
 func (b *bzip2Block) decode(encoded []byte, skip, size int) error {
 	in := bitReader{bytes: encoded[:(size+7)/8], left: size}
 	in.read(skip)
@@ -109,8 +109,8 @@ var bzip2CRC = func() (table [256]uint32) {
 	return table
 }()
 
-// bzip2Symbols says how a block's symbols are encoded. In the block, it precedes the
-// symbols.
+// bzip2Symbols describes how a block's symbols are encoded. The description precedes the
+// symbols in the block.
 type bzip2Symbols struct {
 	used      []byte // the bytes that occur in the block
 	codes     []huffman
@@ -166,7 +166,8 @@ func readBzip2Symbols(in *bitReader) (*bzip2Symbols, error) {
 	return s, nil
 }
 
-// order reads the symbols, and appends the bytes that they stand for to order.
+// order decodes the symbols to bytes, appends the bytes to the slice order, and returns the
+// extended slice.
 func (s *bzip2Symbols) order(in *bitReader, order []uint32) ([]uint32, error) {
 	var recent moveToFront
 	copy(recent[:], s.used)
@@ -203,8 +204,7 @@ func (s *bzip2Symbols) order(in *bitReader, order []uint32) ([]uint32, error) {
 	return nil, errDamagedBzip2
 }
 
-// invert sets the upper 24 bits of the elements of a transformed block: see
-// bzip2Block.order.
+// invert sets the upper 24 bits of the elements of a transformed block (see bzip2Block.order).
 func invert(order []uint32) {
 	var starts [256]uint32
 	for _, c := range order {
@@ -222,10 +222,10 @@ func invert(order []uint32) {
 	}
 }
 
-// moveToFront is a list of bytes, the last used first.
+// moveToFront is a list of bytes, the most recently used byte first.
 type moveToFront [256]byte
 
-// use returns the element with an index, and moves it to the front.
+// use returns the byte at index, and moves it to the front.
 func (m *moveToFront) use(index int) byte {
 	used := m[index]
 	copy(m[1:index+1], m[:index])
@@ -233,20 +233,20 @@ func (m *moveToFront) use(index int) byte {
 	return used
 }
 
-// noSymbol is what huffman.next returns for bits that encode no symbol.
+// noSymbol is the result of huffman.next for bits that encode no symbol.
 const noSymbol = 1<<16 - 1
 
 // huffman is a canonical Huffman code.
 type huffman struct {
-	// limit is indexed by length in bits. The next code in the input has at most that length
-	// if the next longestCode bits are less than the limit.
+	// limit[n] is greater than the next longestCode bits of the input, read as a number, if and
+	// only if the next code in the input has at most n bits.
 	limit   [longestCode + 1]uint32
-	offset  [longestCode + 1]int32 // by length: code + offset is the index in symbols
+	offset  [longestCode + 1]int32 // by code length: a code plus the offset of its length is the index of its symbol in symbols
 	symbols []uint16               // in the order of their codes
 }
 
-// build makes the code in which symbol i has lengths[i] bits. It reports whether there is
-// such a code.
+// build sets h to the code in which symbol i has lengths[i] bits, and reports whether such a
+// code exists.
 func (h *huffman) build(lengths []uint8) bool {
 	code, index := int32(0), int32(0)
 	h.symbols = make([]uint16, 0, len(lengths))
@@ -268,7 +268,7 @@ func (h *huffman) build(lengths []uint8) bool {
 	return true
 }
 
-// next reads a symbol. It returns noSymbol if the bits encode none.
+// next reads a symbol. It returns noSymbol if the bits encode no symbol.
 func (h *huffman) next(in *bitReader) uint16 {
 	code := in.peek(longestCode)
 	for length := 1; length <= longestCode; length++ {
@@ -284,8 +284,8 @@ func (h *huffman) next(in *bitReader) uint16 {
 type bitReader struct {
 	bytes  []byte // not yet in buffer
 	buffer uint64
-	filled int // how many bits of buffer, the upper ones, have not been read
-	left   int // bits before the end; negative after the end
+	filled int // number of unread bits in buffer, the most significant ones
+	left   int // number of bits before the end; negative after the end
 }
 
 // peek returns the next n bits, 32 at most.
@@ -312,11 +312,12 @@ func (r *bitReader) read(n int) uint32 {
 	return v
 }
 
-// randomizer returns the values to XOR with the bytes of a randomized block: 1 for the last
-// byte but one of each step, 0 for the others. randomSteps has the bytes of each step.
+// randomizer returns the values to XOR with the bytes of a randomized block: 1 for the
+// second-last byte of each step, 0 for all other bytes. randomSteps contains the lengths of the
+// steps in bytes.
 type randomizer struct {
-	left  uint16 // bytes left of the current step; 0 if the block is not randomized
-	index int    // of the current step
+	left  uint16 // unread bytes of the current step; 0 if the block is not randomized
+	index int    // index of the current step in randomSteps
 }
 
 func (r *randomizer) next() byte {

@@ -31,8 +31,9 @@ func blocksOf(file []byte, offset, end int) (contents []string, err error) {
 	return contents, err
 }
 
-// TestRangesHaveEachBlockOnce divides a file into ranges, which together must have each
-// block once. The file has two streams: it is a file that Hadoop wrote, twice in a row.
+// TestRangesHaveEachBlockOnce divides a file into ranges. Together, the ranges must contain
+// each block exactly once. The file consists of two streams: it is a file that Hadoop wrote,
+// twice in a row.
 func TestRangesHaveEachBlockOnce(t *testing.T) {
 	stored, err := os.ReadFile("testdata/numbers.bz2")
 	require.NoError(t, err)

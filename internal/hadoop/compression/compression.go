@@ -1,8 +1,8 @@
-// Package compression reads and writes compressed streams as Hadoop's codecs do.
+// Package compression reads and writes compressed streams in the formats of Hadoop's codecs.
 //
-// A [Codec] is found by its name, by the suffix of a file, or by the Java class that a
-// SequenceFile names. The same streams are used for whole files and within files such as
-// SequenceFiles:
+// [ByName], [ByFile] and [ByClass] return a [Codec] for its name, for the suffix of a file, or
+// for the Java class that a SequenceFile names. A codec has the same format in whole files and
+// within files such as SequenceFiles:
 //
 //	gzip, deflate (zlib), bzip2, zstd   the format of that name; several streams may follow each other
 //	snappy, lz4                         blocks in the framing of Hadoop's BlockCompressorStream
@@ -28,15 +28,15 @@ import (
 // Codec is a format of compressed streams.
 type Codec struct {
 	Name   string // such as "gzip"
-	Suffix string // of the names of files, such as ".gz"
-	Class  string // name of Hadoop's Java class
+	Suffix string // suffix of file names, such as ".gz"
+	Class  string // full name of Hadoop's Java class
 	// open returns a reader of a stream's content, and a function that frees the reader's
-	// resources. The function is nil if there is nothing to free.
+	// resources; the function is nil if the reader has none.
 	open   func(r io.Reader) (io.Reader, func(), error)
 	create func(w io.Writer) (io.WriteCloser, error)
 }
 
-// Bzip2 is the name of the codec whose files can be divided.
+// Bzip2 is the name of the only codec whose files can be read in parts (see [NewBzip2Range]).
 const Bzip2 = "bzip2"
 
 const classPrefix = "org.apache.hadoop.io.compress."
@@ -59,7 +59,7 @@ func Names() []string {
 	return names
 }
 
-// ByName returns the codec with that name. It fails for a name that is not in [Names].
+// ByName returns the codec with the given name. It fails for a name that is not in [Names].
 func ByName(name string) (Codec, error) {
 	i := slices.IndexFunc(codecs, func(c Codec) bool { return c.Name == name })
 	if i < 0 {
@@ -68,8 +68,8 @@ func ByName(name string) (Codec, error) {
 	return codecs[i], nil
 }
 
-// ByFile returns the codec that the suffix of a file's name implies, and whether there is
-// one.
+// ByFile returns the codec for the suffix of a file's name, and reports whether there is such a
+// codec.
 func ByFile(name string) (Codec, bool) {
 	suffix := path.Ext(name)
 	i := slices.IndexFunc(codecs, func(c Codec) bool { return c.Suffix == suffix })
@@ -92,9 +92,9 @@ func ByClass(class string) (Codec, error) {
 	return codecs[i], nil
 }
 
-// NewReader returns a reader of the decompressed content of r. It may read the beginning of
-// r, and fails if that is not in the codec's format. If r ends too early, reads return
-// io.ErrUnexpectedEOF. Close frees resources, and does not close r.
+// NewReader returns a reader of the decompressed content of r. It may read the beginning of r,
+// and fails if that is not in the codec's format. If r ends too early, reads return
+// io.ErrUnexpectedEOF. The reader's Close frees resources, but does not close r.
 func (c Codec) NewReader(r io.Reader) (io.ReadCloser, error) {
 	opened, release, err := c.open(r)
 	if errors.Is(err, io.EOF) {
@@ -106,8 +106,8 @@ func (c Codec) NewReader(r io.Reader) (io.ReadCloser, error) {
 	return reader{opened, release}, nil
 }
 
-// NewWriter returns a writer that compresses its input and writes the result to w. The
-// stream is complete only after Close, which does not close w.
+// NewWriter returns a writer that compresses its input and writes the result to w. The stream
+// is complete only after the writer's Close, which does not close w.
 func (c Codec) NewWriter(w io.Writer) (io.WriteCloser, error) { return c.create(w) }
 
 type reader struct {
@@ -129,8 +129,8 @@ func openGzip(r io.Reader) (io.Reader, func(), error) {
 
 func createGzip(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil }
 
-// openZstd, like createZstd, sets a concurrency of 1, with which zstd works in the caller's
-// goroutine, because a task has one core.
+// openZstd and createZstd set a concurrency of 1, because a task has one core. zstd then works
+// in the caller's goroutine.
 
 func openZstd(r io.Reader) (io.Reader, func(), error) {
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
@@ -183,7 +183,7 @@ func (i *inflater) Read(p []byte) (int, error) {
 	}
 }
 
-// noEOF returns io.ErrUnexpectedEOF for io.EOF, and other errors as they are.
+// noEOF returns io.ErrUnexpectedEOF for io.EOF, and any other error unchanged.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// rmPorts has the default ports of the ResourceManager's addresses (yarn-default.xml).
+// rmPorts are the default ports of the ResourceManager's addresses (yarn-default.xml).
 var rmPorts = map[string]string{
 	"yarn.resourcemanager.address":                  "8032",
 	"yarn.resourcemanager.admin.address":            "8033",
@@ -228,8 +228,8 @@ func (c *Config) SecurityEnabled() bool {
 	return strings.EqualFold(value, "kerberos")
 }
 
-// splitHostPort splits "host:port", "host" or "[v6]:port", also within a URI, as
-// Hadoop's NetUtils does. An address without a port gets defaultPort.
+// splitHostPort splits "host:port", "host" or "[v6]:port", alone or within a URI, as Hadoop's
+// NetUtils does. defaultPort is the port of an address without a port.
 func splitHostPort(address, defaultPort string) (host, port string, err error) {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		address, _, _ = strings.Cut(rest, "/")

@@ -19,9 +19,9 @@ import (
 // ErrNotConfigured means that no environment variable names a configuration directory.
 var ErrNotConfigured = errors.New("no Hadoop configuration: set HADOOP_CONF_DIR to the directory that holds core-site.xml and yarn-site.xml")
 
-// siteFiles are read in this order. A later file overrides an earlier one, except for final
-// parameters. sslClient comes first, so that it overrides no other file, because Hadoop
-// reads it into a separate configuration (SSLFactory).
+// siteFiles are read in this order. A later file overrides an earlier file, except for final
+// parameters. sslClient is read first, so that it overrides no other file: Hadoop reads it into
+// a separate configuration (SSLFactory).
 var siteFiles = []string{sslClient, "core-site.xml", "hdfs-site.xml", "yarn-site.xml"}
 
 const (
@@ -73,16 +73,16 @@ func Load(dir string) (*Config, error) {
 	return raw.resolve(os.LookupEnv, systemProperties()), nil
 }
 
-// existsAsLink reports whether path exists, if only as a dangling link. Load treats a
+// existsAsLink reports whether path exists, even if it is a dangling link. Load treats a
 // dangling link as an error, not as a missing file.
 func existsAsLink(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// FromEnvironment loads the directory that HADOOP_CONF_DIR names, else YARN_CONF_DIR, else
-// $HADOOP_HOME/etc/hadoop. overrides replaces values by key. FromEnvironment fails with
-// ErrNotConfigured if none of the three variables is set.
+// FromEnvironment loads the files in a directory: $HADOOP_CONF_DIR, or else $YARN_CONF_DIR, or
+// else $HADOOP_HOME/etc/hadoop. overrides are values, by key, that replace those in the files.
+// FromEnvironment fails with ErrNotConfigured if none of the three variables is set.
 func FromEnvironment(overrides map[string]string) (*Config, error) {
 	load := func(variable, dir string) (*Config, error) {
 		c, err := Load(dir)
@@ -114,15 +114,16 @@ func (c *Config) with(overrides map[string]string) *Config {
 	return &Config{explicit: explicit, defaults: resolveDefaults(explicit, os.LookupEnv, systemProperties())}
 }
 
-// FromMap returns a configuration with values that another process got from Map.
-// Variables are already expanded. Built-in defaults and deprecated names apply as after
-// Load.
+// FromMap returns a configuration with the values that Map returned in another process. It does
+// not expand variables, because Map returned expanded values. Built-in defaults and deprecated
+// names apply as after Load.
 func FromMap(values map[string]string) *Config {
 	explicit := make(map[string]setting, len(values))
 	for key, value := range values {
 		explicit[currentName(key)] = setting{value: value, source: "the configuration shipped by the client"}
 	}
-	// A key's current name wins over a deprecated one, whatever the order of iteration.
+	// If values has a key under its deprecated and its current name, the value of the current
+	// name wins, in any order of iteration.
 	for key, value := range values {
 		if currentName(key) == key {
 			explicit[key] = setting{value: value, source: "the configuration shipped by the client"}
@@ -154,9 +155,8 @@ func (c *Config) Map() map[string]string {
 	return m
 }
 
-// Source returns where a key's value comes from, such as
-// "/etc/hadoop/conf/yarn-site.xml:12" or "yarn-default.xml (built in)"; "" if the key has
-// no value.
+// Source returns where the value of a key was set, such as "/etc/hadoop/conf/yarn-site.xml:12"
+// or "yarn-default.xml (built in)"; "" if the key has no value.
 func (c *Config) Source(key string) string {
 	s, _ := c.lookup(key)
 	return s.source

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// writeFiles creates a configuration directory with files. Their names are relative to it.
+// writeFiles creates a configuration directory with files, whose names are relative to the
+// directory.
 func writeFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

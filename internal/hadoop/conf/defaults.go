@@ -12,8 +12,8 @@ const (
 	yarnDefault = "yarn-default.xml"
 )
 
-// builtin has the defaults of the keys that bobbin reads, and of keys to which these
-// commonly refer, except defaults that are empty, because an empty value counts as none.
+// builtin contains the defaults of the keys that bobbin reads, and of keys to which their
+// values commonly refer. It omits empty defaults, because an empty value counts as none.
 var builtin = map[string]builtinDefault{
 	"fs.defaultFS":                   {"file:///", coreDefault},
 	"hadoop.rpc.protection":          {"authentication", coreDefault},
@@ -38,7 +38,7 @@ var builtin = map[string]builtinDefault{
 	"yarn.resourcemanager.webapp.https.address":     {"${yarn.resourcemanager.hostname}:8090", yarnDefault},
 }
 
-// deprecated has the current names of keys (Configuration and HdfsConfiguration).
+// deprecated maps deprecated keys to their current names (Configuration and HdfsConfiguration).
 var deprecated = map[string]string{
 	"fs.default.name":             "fs.defaultFS",
 	"dfs.block.size":              "dfs.blocksize",

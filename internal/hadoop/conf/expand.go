@@ -16,12 +16,12 @@ type expander struct {
 	raw    func(key string) (string, bool)
 }
 
-// expand replaces the variables in value. Innermost variables come first, from left to
-// right, so that a name can itself contain variables. A name env.X stands for the
+// expand replaces the variables in value. It replaces innermost variables first, from left to
+// right, so that a variable's name can contain variables. The name env.X stands for the
 // environment variable X (env.X-y means y if X is unset, env.X:-y means y if X is unset or
-// empty). Other names are looked up among the system properties. A name that is not found
-// this way is looked up as a configuration key. As in Hadoop, expansion ends at the first
-// variable without a value and leaves it unchanged. If a variable's value contains the
+// empty). Any other name stands for a system property. If there is no such environment variable
+// or property, the name stands for a configuration key. As in Hadoop, expansion ends at the
+// first variable without a value and leaves it unchanged. If a variable's value contains the
 // variable itself, expand returns value unchanged.
 func (x *expander) expand(value string) (string, error) {
 	result := value
@@ -77,8 +77,8 @@ func (x *expander) variable(name string) (string, bool) {
 	return x.raw(name)
 }
 
-// environment returns the value of the environment variable X, or else the default, for a v
-// such as "X", "X-default" or "X:-default".
+// environment returns the value for v, which is "X", "X-default" or "X:-default": the value of
+// the environment variable X, or else the default.
 func (x *expander) environment(v string) (string, bool) {
 	for i := range len(v) {
 		switch {
@@ -97,7 +97,7 @@ func (x *expander) environment(v string) (string, bool) {
 	return x.env(v)
 }
 
-// resolve expands the variables in all properties.
+// resolve expands the variables in all properties and returns the configuration.
 func (r *rawProperties) resolve(env func(string) (string, bool), system map[string]string) *Config {
 	explicit := make(map[string]setting, len(r.values))
 	x := &expander{env: env, system: system, raw: func(key string) (string, bool) {
@@ -115,7 +115,8 @@ func (r *rawProperties) resolve(env func(string) (string, bool), system map[stri
 	return &Config{explicit: explicit, defaults: expandDefaults(x)}
 }
 
-// resolveDefaults expands the built-in defaults. explicit must be expanded already.
+// resolveDefaults expands the variables in the built-in defaults. explicit are the properties
+// of the files, with their variables already expanded.
 func resolveDefaults(explicit map[string]setting, env func(string) (string, bool), system map[string]string) map[string]setting {
 	return expandDefaults(&expander{env: env, system: system, raw: func(key string) (string, bool) {
 		key = currentName(key)

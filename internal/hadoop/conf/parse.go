@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// These limits are far above the sizes of real configurations. They end the reading of
-// files that include each other, and of files that are no configuration.
+// These limits are far above the sizes of real configurations. They stop the parser if files
+// include each other, or if a file is no configuration.
 const (
 	maxFileBytes    = 8 << 20
 	maxTotalBytes   = 32 << 20
@@ -49,7 +49,7 @@ type rawProperty struct {
 	source string
 }
 
-// rawProperties collects the properties of all files as they are read.
+// rawProperties are the properties of all files that have been read so far.
 type rawProperties struct {
 	values map[string]rawProperty
 	finals map[string]bool
@@ -101,8 +101,8 @@ type property struct {
 	final       bool
 }
 
-// parser reads one file. Like Hadoop's parser, it accepts elements in unexpected places.
-// Unlike Hadoop's, it reports a wrong root element and a property without a name.
+// parser reads one file. Like Hadoop's parser, it accepts elements in unexpected places. Unlike
+// Hadoop's parser, it fails for a wrong root element and for a property without a name.
 type parser struct {
 	raw   *rawProperties
 	path  string
@@ -260,7 +260,7 @@ func (p *parser) inUnusedFallback() bool {
 	return false
 }
 
-// include reads a file that an xi:include element names.
+// include reads the file that an xi:include element names.
 func (p *parser) include(e xml.StartElement) error {
 	include := openInclude{line: p.line()}
 	for _, a := range e.Attr {
@@ -330,8 +330,8 @@ func (p *parser) syntaxError(err error) error {
 	return p.errorf(p.line(), "malformed XML: %w", err)
 }
 
-// charsetReader returns a reader of input in UTF-8. It fails for an encoding that
-// configuration files do not commonly use.
+// charsetReader returns a reader that converts input from charset to UTF-8. It fails for an
+// encoding that configuration files do not commonly use.
 func charsetReader(charset string, input io.Reader) (io.Reader, error) {
 	switch strings.ToLower(charset) {
 	case "utf-8", "utf8", "us-ascii", "ascii":

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// Get returns the value of a key or its built-in default, and whether there is either. It
-// expands variables and removes surrounding white space. If expansion fails, for example
-// because variables form a circle, Get returns the unexpanded value.
+// Get returns the value of a key or its built-in default, and reports whether the key has a
+// value or a default. Get expands variables and removes surrounding white space. If expansion
+// fails, for example because variables refer to each other in a circle, Get returns the
+// unexpanded value.
 func (c *Config) Get(key string) (string, bool) {
 	s, ok := c.lookup(key)
 	return strings.TrimSpace(s.value), ok
@@ -24,7 +25,8 @@ func (c *Config) GetDefault(key, def string) string {
 	return def
 }
 
-// text returns the value of a key, or "". It fails if the value could not be expanded.
+// text returns the value of a key or its built-in default; "" if the key has neither. It fails
+// if the value could not be expanded.
 func (c *Config) text(key string) (string, error) {
 	s, _ := c.lookup(key)
 	if s.err != nil {
@@ -33,8 +35,8 @@ func (c *Config) text(key string) (string, error) {
 	return strings.TrimSpace(s.value), nil
 }
 
-// invalid returns an error that says that the value of key is not want, such as "a whole
-// number", and where the value was set.
+// invalid returns an error that states the value of key, where it was set, and what the value
+// should be. want is that text, such as "a whole number".
 func (c *Config) invalid(key, want string) error {
 	s, _ := c.lookup(key)
 	return fmt.Errorf("%s = %q (set in %s) is not %s", key, strings.TrimSpace(s.value), s.source, want)
@@ -89,8 +91,8 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s, false
 }
 
-// durationSuffixes are those of Hadoop's Configuration. "s" is last because "ns", "us" and
-// "ms" end with it, too.
+// durationSuffixes are the suffixes in Hadoop's Configuration. "s" is last because "ns", "us"
+// and "ms" end with it, too.
 var durationSuffixes = []struct {
 	suffix string
 	unit   time.Duration

@@ -23,24 +23,24 @@ type Client struct {
 	id        []byte // identifies this client in the retry caches of servers
 	lastID    atomic.Int32
 
-	// ctx is canceled by Close, so that attempts to connect end.
+	// ctx is canceled by Close, to end attempts to connect.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// running counts attempts to connect and open connections, for which Close waits.
+	// running counts the open connections and the attempts to connect. Close waits for them.
 	running sync.WaitGroup
 
 	mu          sync.Mutex
 	closed      bool
 	token       security.Token
-	activeIndex int // index of the address to which calls go
+	activeIndex int // index of the address that new calls use
 	current     *connection
 	dialing     *attempt
-	// connections has the connections that have not ended: the current one, and earlier
-	// ones that await responses.
+	// connections are the connections that have not ended: the current connection, and earlier
+	// connections that wait for responses.
 	connections map[*connection]struct{}
 }
 
-// attempt is an attempt to connect, for which any number of calls may wait.
+// attempt is an attempt to connect. Any number of calls may wait for its end.
 type attempt struct {
 	address    string
 	done       chan struct{}
@@ -104,14 +104,14 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Call calls a method of the protocol and stores the server's answer in response. Its
-// error is a *CallError; if the server threw an exception, it wraps a *RemoteError.
+// Call calls a method of the protocol and stores the server's answer in response. Its error is
+// a *CallError, which wraps a *RemoteError if the server threw an exception.
 //
-// Call tries again, until Options.RetryFor has passed or ctx ends, in two cases. In the
-// first, the server has certainly not processed the call, because Call could not connect,
-// or because the server threw StandbyException, RetriableException or one of
-// Options.Retriable. In the second, the call is Idempotent, and the connection was lost or
-// timed out. If ctx ends, Call returns at once; the server may still process the call.
+// Call retries, until Options.RetryFor has passed or ctx ends, if the server has certainly not
+// processed the call: because Call could not connect, or because the server threw
+// StandbyException, RetriableException or one of Options.Retriable. If the call is Idempotent,
+// Call also retries if the connection was lost or timed out. If ctx ends, Call returns at once;
+// the server may still process the call.
 func (c *Client) Call(ctx context.Context, method string, request, response proto.Message, options ...CallOption) error {
 	call := &retryCall{client: c, method: method, id: c.nextID(), began: time.Now()}
 	for _, option := range options {
@@ -141,9 +141,9 @@ func (c *Client) simpleProtocol() string {
 	return c.options.Protocol[strings.LastIndexByte(c.options.Protocol, '.')+1:]
 }
 
-// connect returns the current connection, or waits for an attempt to connect, which it
-// starts if none is under way. If ctx ends, the attempt continues for the benefit of other
-// calls.
+// connect returns the current connection and its address. If the client is not connected,
+// connect waits for the attempt to connect, which it starts if necessary. If ctx ends, the
+// attempt continues, because other calls may wait for it.
 func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -174,8 +174,8 @@ func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	}
 }
 
-// dial tries to connect for the calls that wait for try. If the connection fails or the
-// server is on standby, the next attempt goes to the next address.
+// dial tries to connect for the calls that wait for try. After a network error, or if the
+// server is on standby, the next attempt uses the next address.
 func (c *Client) dial(try *attempt, token security.Token) {
 	defer c.running.Done()
 	opened, err := open(c.ctx, try.address, c.id, token, c.options)
@@ -205,7 +205,7 @@ func (c *Client) dial(try *attempt, token security.Token) {
 	c.current = try.connection
 }
 
-// forget removes a connection that has ended.
+// forget removes a connection that has ended from c.
 func (c *Client) forget(connection *connection) {
 	defer c.running.Done()
 	c.mu.Lock()
@@ -216,9 +216,9 @@ func (c *Client) forget(connection *connection) {
 	}
 }
 
-// failover makes new calls go to the next address if connection is the current one.
-// Otherwise it does nothing, for example because another call has already failed over. The
-// connection finishes its calls and closes when it is idle.
+// failover makes new calls use the next address if connection is the current one. Otherwise it
+// does nothing, for example because another call has already failed over. Calls on connection
+// continue, and connection is closed when it is idle.
 func (c *Client) failover(connection *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -64,8 +64,8 @@ func handle(s *ipctest.Server, method string, f func(context.Context, ipctest.Ca
 	})
 }
 
-// newClient returns a client that authenticates by token. Options that are zero get values
-// that suit tests.
+// newClient returns a client that authenticates by token. It sets options that are zero to
+// values for tests.
 func newClient(t *testing.T, options ipc.Options, addresses ...string) *ipc.Client {
 	t.Helper()
 	options.Protocol = protocol
@@ -90,7 +90,7 @@ func call(ctx context.Context, c *ipc.Client, method, request string, options ..
 	return response.GetValue(), err
 }
 
-// within limits the time of a test's calls, so that a hang fails the test.
+// within returns a context with a timeout for a test's calls, so that a hang fails the test.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)

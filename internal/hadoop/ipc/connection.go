@@ -23,10 +23,10 @@ var errIdleConnection = errors.New("the connection was idle")
 type pendingCall struct {
 	id    int32
 	frame []byte
-	sent  bool // the writer has begun to send the frame
-	// waiting is false once the caller no longer waits. If the call was sent, it
-	// nevertheless stays in connection.calls until its response, so that the connection
-	// notices a silent server.
+	sent  bool // the writer has begun to send frame
+	// waiting is set to false when the caller stops waiting. A call that was sent stays in
+	// connection.calls until its response arrives, so that the connection detects a silent
+	// server.
 	waiting bool
 	// answer receives the result from the goroutine that removes the call from
 	// connection.calls.
@@ -38,9 +38,9 @@ type callResult struct {
 	err  error
 }
 
-// connection multiplexes calls over one authenticated connection. It has two
-// goroutines: write sends frames and pings, and ends the connection if it is idle
-// or the server is silent; read delivers responses.
+// connection multiplexes calls over one authenticated connection. It has two goroutines. The
+// goroutine write sends frames and pings, and ends the connection if it is idle or the server
+// is silent. The goroutine read delivers responses to calls.
 type connection struct {
 	address  string
 	clientID []byte
@@ -58,14 +58,14 @@ type connection struct {
 	failed     error // why the connection ended; nil while it is open
 	calls      map[int32]*pendingCall
 	unanswered int // number of sent calls in calls
-	// heard is the time since which the server's silence counts: when it last sent
-	// anything or, if later, when a call was sent while no other call was
-	// unanswered. used is when a call last began or ended.
+	// heard is the start of the server's silence: the time when the server last sent data or,
+	// if later, when a call was sent while no other call was unanswered. used is the time when
+	// a call last began or ended.
 	heard, used time.Time
 }
 
-// start returns the connection that h has opened and starts its two goroutines. It calls
-// gone when both have ended.
+// start returns the connection that h has opened, and starts its two goroutines. When both
+// goroutines have ended, gone is called.
 func start(h *handshake, gone func(*connection)) *connection {
 	now := time.Now()
 	c := &connection{
@@ -134,15 +134,16 @@ func (c *connection) register(call *pendingCall) error {
 	if c.failed != nil {
 		return &ConnectionError{Address: c.address, Err: c.failed}
 	}
-	// All attempts of a call have the same id. A new attempt replaces an earlier one, and
-	// takes the first response to either of them.
+	// All attempts of a call have the same id. A new attempt replaces an earlier attempt, and
+	// receives the first response to any of them.
 	c.remove(call.id)
 	c.calls[call.id] = call
 	c.used = time.Now()
 	return nil
 }
 
-// abandon records that the caller no longer waits for call.
+// abandon records that the caller no longer waits for call, and removes call from c.calls if it
+// was not sent.
 func (c *connection) abandon(call *pendingCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,8 +154,8 @@ func (c *connection) abandon(call *pendingCall) {
 	}
 }
 
-// remove removes a call from c.calls and returns it; nil if it is not there. c.mu must be
-// locked.
+// remove removes a call from c.calls and returns it; nil if c.calls has no call with that id.
+// c.mu must be locked.
 func (c *connection) remove(id int32) *pendingCall {
 	call := c.calls[id]
 	if call != nil && call.sent {
@@ -174,8 +175,8 @@ func (c *connection) alive() bool {
 	}
 }
 
-// fail ends the connection. Its pending calls fail: with cause if that is a
-// *RemoteError, otherwise with a *ConnectionError that wraps cause.
+// fail ends the connection. Its pending calls fail: with cause if cause is a *RemoteError,
+// otherwise with a *ConnectionError that wraps cause.
 func (c *connection) fail(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,8 +202,8 @@ func (c *connection) failLocked(cause error) {
 	}
 }
 
-// write sends calls. It also sends pings while the server owes a response and is silent,
-// and calls check regularly.
+// write sends calls, and calls check regularly. If calls are unanswered and the server is
+// silent, it also sends pings.
 func (c *connection) write() {
 	interval := max(min(c.options.PingInterval, c.options.IdleTimeout, c.options.CallTimeout)/4, time.Millisecond)
 	ticker := time.NewTicker(interval)
@@ -256,8 +257,8 @@ func (c *connection) take(call *pendingCall) []byte {
 	return message
 }
 
-// check ends the connection if it is idle, or if the server owes a response and has been
-// silent for CallTimeout. It returns the time of silence; 0 if no response is owed.
+// check ends the connection if it is idle, or if calls are unanswered and the server has been
+// silent for CallTimeout. It returns the duration of the silence; 0 if no call is unanswered.
 func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,9 +281,9 @@ func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 // failed.
 const exceptionWait = time.Second
 
-// failAfterWrite ends the connection after a failed write. A server that refuses a client
-// sends an exception and closes the connection, so failAfterWrite first gives read time to
-// receive the exception.
+// failAfterWrite ends the connection after a failed write. A server that refuses a client sends
+// an exception and closes the connection. So failAfterWrite first waits up to exceptionWait,
+// until the goroutine read has received the exception.
 func (c *connection) failAfterWrite(cause error) {
 	if c.conn.SetReadDeadline(time.Now().Add(exceptionWait)) == nil {
 		select {
@@ -293,7 +294,7 @@ func (c *connection) failAfterWrite(cause error) {
 	c.fail(cause)
 }
 
-// chunk is how many bytes are written before WriteTimeout begins again.
+// chunk is the number of bytes that send writes at once. WriteTimeout applies to each chunk.
 const chunk = 256 << 10
 
 // send writes a frame, through the SASL security layer if there is one.
@@ -335,7 +336,7 @@ func (c *connection) read() {
 	}
 }
 
-// receive handles one response. An error ends the connection.
+// receive delivers one response to its call. If receive fails, read ends the connection.
 func (c *connection) receive(body []byte) error {
 	header := &pb.ResponseHeader{}
 	rest, err := frame.Next(body, header)
@@ -357,8 +358,9 @@ func (c *connection) receive(body []byte) error {
 	c.remove(id)
 	c.used = c.heard
 	if remote != nil && remote.Fatal {
-		// End the connection before the answer, so that the caller's next call uses a new
-		// one. The connection's other calls fail with a ConnectionError.
+		// End the connection before the caller receives the answer, so that the caller's next
+		// call uses a new connection. Other calls on this connection fail with a
+		// ConnectionError.
 		err = fmt.Errorf("the server closed the connection over another call: %v", remote)
 		c.failLocked(err)
 	}
@@ -366,7 +368,7 @@ func (c *connection) receive(body []byte) error {
 	return err
 }
 
-// asError returns remote as an error; nil for nil.
+// asError returns remote as an error; nil if remote is nil.
 func asError(remote *RemoteError) error {
 	if remote == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 )
 
 // boundUnacknowledged sets TCP_USER_TIMEOUT to unacknowledgedTimeout if conn is a TCP
-// connection. The option also limits how long keep-alive probes may go unanswered.
+// connection. The option also limits how long keep-alive probes may stay unanswered.
 func boundUnacknowledged(conn net.Conn) error {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

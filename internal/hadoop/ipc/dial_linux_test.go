@@ -14,7 +14,8 @@ import (
 )
 
 // TestConnectionsEndWhenThePeersMachineDoesNotAcknowledge sets Options.Dial, as the
-// ApplicationMaster does for NodeManagers. The timeout must apply to such connections, too.
+// ApplicationMaster does for NodeManagers. The timeout must apply to the connections that
+// Options.Dial opens, too.
 func TestConnectionsEndWhenThePeersMachineDoesNotAcknowledge(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

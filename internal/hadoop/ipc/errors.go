@@ -18,7 +18,7 @@ var ErrClosed = errors.New("the client is closed")
 //	errors.Is(err, ipc.StandbyException)
 type ErrorClass string
 
-// Exception classes that callers of any Hadoop server handle.
+// Exceptions that any Hadoop server can throw.
 const (
 	// StandbyException means that the server is a standby, not the active one.
 	StandbyException ErrorClass = "org.apache.hadoop.ipc.StandbyException"
@@ -33,8 +33,8 @@ const (
 // Error returns the class name without its package.
 func (c ErrorClass) Error() string { return string(c[strings.LastIndexByte(string(c), '.')+1:]) }
 
-// ErrorDetail says where in the server an error arose: a value of the enum
-// RpcErrorCodeProto.
+// ErrorDetail is the stage of the server's processing in which an error occurred: a value of
+// the enum RpcErrorCodeProto.
 type ErrorDetail int32
 
 // String returns the name of the value in the protocol, such as "ERROR_APPLICATION".
@@ -44,8 +44,8 @@ func (d ErrorDetail) String() string { return pb.ResponseHeader_ErrorCode(d).Str
 type RemoteError struct {
 	Class   ErrorClass  // the exception's Java class name
 	Message string      // the exception's text, without class name and stack trace
-	Stack   string      // the server's stack trace, "" if the server does not send it
-	Detail  ErrorDetail // where in the server the error arose
+	Stack   string      // the server's stack trace; "" if the server does not send one
+	Detail  ErrorDetail // stage of the server's processing in which the error occurred
 	Fatal   bool        // the server closed the connection because of the exception
 }
 
@@ -92,7 +92,7 @@ func (e *RemoteError) Is(target error) bool {
 // ConnectionError means that connecting failed or a connection was lost.
 type ConnectionError struct {
 	Address string // the server's host:port
-	Sent    bool   // the call may have reached the server, and been processed
+	Sent    bool   // whether the call may have reached the server, and been processed
 	Err     error  // the cause
 }
 
@@ -112,9 +112,9 @@ type CallError struct {
 	// Method is the protocol without its Java package, and the method, such as
 	// "ApplicationMasterProtocolPB.allocate".
 	Method string
-	// Address is the host:port that was tried last; all addresses if none was tried.
+	// Address is the host:port of the last attempt; all addresses if no attempt was made.
 	Address string
-	// Attempts is how often the call was tried. Elapsed is the time from the start of Call.
+	// Attempts is the number of attempts. Elapsed is the time from the start of Call.
 	Attempts int
 	Elapsed  time.Duration
 	Err      error

@@ -51,7 +51,7 @@ func listen(t *testing.T, f func(net.Conn)) *rogue {
 	return r
 }
 
-// refusing returns an address on which nothing listens.
+// refusing returns an address at which no process listens.
 func refusing(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// sealOverhead is by how many bytes a frame may exceed MaxResponse if a SASL layer protects
-// it.
+// sealOverhead is the number of bytes by which a frame may exceed MaxResponse if a SASL layer
+// protects it.
 const sealOverhead = 1 << 10
 
 // errNoIdentity means that the client has neither a token, nor Kerberos, nor Options.Simple.
@@ -37,7 +37,8 @@ type handshake struct {
 }
 
 // open connects to address and authenticates. It returns a *ConnectionError for a network
-// error, a *RemoteError for a refusal, and other errors for incompatibility.
+// error, a *RemoteError if the server refuses the client, and another error if the client and
+// the server are incompatible.
 func open(ctx context.Context, address string, clientID []byte, token security.Token, options Options) (*handshake, error) {
 	if token.IsZero() && options.Kerberos == nil && !options.Simple {
 		return nil, errNoIdentity
@@ -76,7 +77,7 @@ func open(ctx context.Context, address string, clientID []byte, token security.T
 	return h, nil
 }
 
-// explain names the timeout as the cause of a network error, if ctx has timed out.
+// explain replaces the cause of a network error by a timeout error if ctx has timed out.
 func (h *handshake) explain(ctx context.Context, err error) error {
 	var lost *ConnectionError
 	if errors.As(err, &lost) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -106,9 +107,9 @@ func (h *handshake) run(ctx context.Context) error {
 	return h.sendContext()
 }
 
-// sendContext sends the connection context: the protocol and, unless SASL has identified
-// the user, the user. With Kerberos, the context names a user only if the authenticated
-// user calls on behalf of another one.
+// sendContext sends the connection context: the protocol and the user. With a token, it omits
+// the user, because SASL has identified the user. With Kerberos, it names a user only if the
+// authenticated user calls on behalf of another user.
 func (h *handshake) sendContext() error {
 	message := &pb.ConnectionContext{Protocol: &h.options.Protocol}
 	switch user := h.options.User; {
@@ -177,7 +178,7 @@ func (h *handshake) insecure() error {
 	return fmt.Errorf("the server does not %s (its security is off), so it cannot be told from an impostor: refused", neglects)
 }
 
-// finish handles the server's success message. It fails if the server has not proved its
+// finish processes the server's success message. It fails if the server has not proved its
 // identity to the client.
 func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
 	if message.Token != nil {
@@ -234,7 +235,7 @@ func (h *handshake) initiate(ctx context.Context, auths []*pb.SaslMessage_SaslAu
 	return nil, fmt.Errorf("the server authenticates by %s, and this client by %s alone", strings.Join(offered, ", "), own)
 }
 
-// digest returns the client's side of DIGEST-MD5, and its first message.
+// digest returns the client's side of DIGEST-MD5 and the client's first message.
 func (h *handshake) digest(auth *pb.SaslMessage_SaslAuth) (mechanism sasl.Mechanism, first []byte, err error) {
 	mechanism = sasl.NewDigestClient(sasl.DigestClient{
 		Username: base64.StdEncoding.EncodeToString(h.token.Identifier),
@@ -251,7 +252,7 @@ func (h *handshake) digest(auth *pb.SaslMessage_SaslAuth) (mechanism sasl.Mechan
 	return mechanism, first, err
 }
 
-// gssapi returns the client's side of GSSAPI, and its first message.
+// gssapi returns the client's side of GSSAPI and the client's first message.
 func (h *handshake) gssapi(ctx context.Context, auth *pb.SaslMessage_SaslAuth) (sasl.Mechanism, []byte, error) {
 	context, first, err := h.options.Kerberos.Connect(ctx, h.address, auth.GetProtocol(), auth.GetServerId())
 	if err != nil {
@@ -301,7 +302,7 @@ func (h *handshake) write(b []byte) error {
 
 func (h *handshake) lost(err error) error { return &ConnectionError{Address: h.address, Err: err} }
 
-// nonNil returns b, or an empty slice for nil, because protobuf omits a field that is nil.
+// nonNil returns b, or an empty slice if b is nil, because protobuf omits a field that is nil.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -24,24 +24,24 @@ type retryCall struct {
 	began    time.Time
 	address  string
 	attempts int
-	// failures counts the failed attempts that lengthen the next pause: all except those
-	// after which the decision was retryNow.
+	// failures is the number of failed attempts, without those after which decide returned
+	// retryNow. It determines the next pause (see wait).
 	failures int
 	cause    error // why the previous attempt failed
 }
 
-// retryDecision is what to do after a failed attempt.
+// retryDecision is the action after a failed attempt.
 type retryDecision int
 
 const (
 	giveUp   retryDecision = iota
 	retryNow               // try again at once
-	// tryNextAddress: try the next address, after a pause if all have been tried.
+	// tryNextAddress tries the next address, after a pause if all addresses have been tried.
 	tryNextAddress
 	retryAfterPause // try again after a pause
 )
 
-// run makes attempts until one succeeds or the call must be given up.
+// run makes attempts until one succeeds or decide returns giveUp.
 func (r *retryCall) run(ctx context.Context, request proto.Message) ([]byte, error) {
 	for {
 		r.attempts++
@@ -98,8 +98,8 @@ func (r *retryCall) interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (the try before failed: %w)", ctx.Err(), err)
 }
 
-// decide returns what to do after an attempt that failed with err. connection is the one
-// that the attempt used; nil if it could not connect.
+// decide returns the action after an attempt that failed with err. connection is the connection
+// that the attempt used; nil if the attempt could not connect.
 func (r *retryCall) decide(err error, connection *connection) retryDecision {
 	var lost *ConnectionError
 	var remote *RemoteError
@@ -133,7 +133,8 @@ func (r *retryCall) decide(err error, connection *connection) retryDecision {
 	}
 }
 
-// wait pauses as decision requires. It reports whether to make another attempt.
+// wait pauses as decision requires, and reports whether to make another attempt. It returns
+// false if ctx ends, or if the pause would end after RetryFor.
 func (r *retryCall) wait(ctx context.Context, decision retryDecision, cause error) bool {
 	options := &r.client.options
 	if decision == retryNow {

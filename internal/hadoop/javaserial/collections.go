@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// List returns the elements of value, which is a java.util.ArrayList or nil. It returns nil
-// for nil.
+// List returns the elements of value, which must be a java.util.ArrayList or nil. It returns
+// nil if value is nil.
 func List(value any) ([]any, error) {
 	if value == nil {
 		return nil, nil
@@ -31,8 +31,8 @@ func List(value any) ([]any, error) {
 // Entry is an entry of a Java map.
 type Entry struct{ Key, Value any }
 
-// Map returns the entries of value in the order of the stream. value is a java.util.HashMap
-// or nil; Map returns nil for nil.
+// Map returns the entries of value in the order of the stream. value must be a
+// java.util.HashMap or nil. Map returns nil if value is nil.
 func Map(value any) ([]Entry, error) {
 	if value == nil {
 		return nil, nil

@@ -59,8 +59,8 @@ func Decode(stream []byte) (any, error) {
 	return value, nil
 }
 
-// decoder reads a stream. It keeps all elements, because later parts of the stream may
-// refer to them by number.
+// decoder reads a stream. It stores all elements, because later parts of the stream may refer
+// to them by number.
 type decoder struct {
 	stream  []byte
 	at      int
@@ -133,8 +133,8 @@ func (d *decoder) int64() (int64, error) {
 	return int64(binary.BigEndian.Uint64(b)), nil
 }
 
-// utf reads a string: its length in 2 bytes, and its bytes in Java's modified UTF-8. That
-// differs from UTF-8 for NUL and characters above U+FFFF, which utf does not convert.
+// utf reads a string: its length in 2 bytes, and its bytes in Java's modified UTF-8. Modified
+// UTF-8 differs from UTF-8 for NUL and characters above U+FFFF, which utf does not convert.
 func (d *decoder) utf() (string, error) {
 	n, err := d.uint16()
 	if err != nil {
@@ -149,8 +149,9 @@ func (d *decoder) remember(value any) int {
 	return len(d.handles) - 1
 }
 
-// enter is called before a nested element is decoded, and leave afterwards. enter fails if
-// the nesting is deeper than maxDepth; kind says in the error what is nested.
+// enter must be called before a nested element is decoded, and leave afterwards. enter fails if
+// the nesting is deeper than maxDepth. kind names the nested elements in the error, such as
+// "objects".
 func (d *decoder) enter(kind string) error {
 	if d.depth == maxDepth {
 		return fmt.Errorf("%s lie more than %d deep in one another", kind, maxDepth)
@@ -305,8 +306,8 @@ func (d *decoder) newClassDesc() (*classDesc, error) {
 	return desc, err
 }
 
-// annotation reads what a writeObject method wrote and the end marker behind it, which it
-// does not return.
+// annotation reads the data that a writeObject method wrote, and the end marker after the data.
+// It returns only the data.
 func (d *decoder) annotation() ([]any, error) {
 	var all []any
 	for {
@@ -377,8 +378,8 @@ func (d *decoder) object() (any, error) {
 	return object, nil
 }
 
-// part reads the part of object that belongs to one of its classes, desc: the fields, and
-// what the writeObject method wrote.
+// part reads the part of object that belongs to one of its classes, desc: the fields, and the
+// data that the class's writeObject method wrote.
 func (d *decoder) part(desc *classDesc, object *Object) error {
 	switch {
 	case desc.flags&scSerializable != 0:

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stream returns a stream with the given content, which is hexadecimal digits and texts in
-// quotes.
+// stream returns a stream with the given content. A part is either hexadecimal digits or a text
+// after a single quote, which stream encodes with its length.
 func stream(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	out := []byte{0xac, 0xed, 0, 5}
@@ -26,7 +26,8 @@ func stream(t testing.TB, parts ...string) []byte {
 	return out
 }
 
-// point is an object of class Point with the int x, the String name, and two references.
+// point returns a stream with an object of class Point, which has the int x and the String
+// name.
 func point(t testing.TB) []byte {
 	return stream(t,
 		"73 72", "'Point", "0000000000000001 02 0002",
@@ -50,7 +51,7 @@ func TestAllKindsOfFields(t *testing.T) {
 	}, value.(*Object).Fields)
 }
 
-// list is an ArrayList of the given elements.
+// list returns a stream with an ArrayList of the given size. parts are the elements.
 func list(t testing.TB, size string, parts ...string) []byte {
 	return stream(t, append([]string{"73 72", "'java.util.ArrayList", "7881d21d99c7619d 03 0001", "49", "'size", "78 70", size, "77 04 00000001"}, parts...)...)
 }

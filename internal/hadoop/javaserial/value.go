@@ -3,10 +3,10 @@ package javaserial
 // Object is a Java object, with the fields of its class and of all superclasses.
 type Object struct {
 	Class string // the full name, such as "java.util.ArrayList"
-	// Fields are by name: nil, bool, int8, int16, int32, int64, uint16 (char), float32,
-	// float64, string, *Object, *Enum, *Array or *Class.
+	// Fields are the values by field name. The types of values are nil, bool, int8, int16,
+	// int32, int64, uint16 (char), float32, float64, string, *Object, *Enum, *Array and *Class.
 	Fields map[string]any
-	// Data is what writeObject methods wrote: a []byte for each block of primitive
+	// Data is the data that writeObject methods wrote: a []byte for each block of primitive
 	// values, and objects as in Fields.
 	Data []any
 }

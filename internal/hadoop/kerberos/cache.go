@@ -16,8 +16,8 @@ import (
 
 const cacheVariable = "KRB5CCNAME"
 
-// loadCache reads the user's ticket cache. It also returns the cache's name and, for use in
-// messages, where that name comes from.
+// loadCache reads the user's ticket cache. name is the cache's name or the path of its file,
+// and from, for messages, is the setting that determines the name.
 func (s *settings) loadCache() (cache *credentials.CCache, name, from string, err error) {
 	name, from = s.nameOfCache()
 	if kept, byDaemon := strings.CutPrefix(name, kcmPrefix); byDaemon {
@@ -39,7 +39,7 @@ func (s *settings) loadCache() (cache *credentials.CCache, name, from string, er
 	return cache, name, from, err
 }
 
-// nameOfCache returns the name of the user's ticket cache, and where the name comes from.
+// nameOfCache returns the name of the user's ticket cache, and the setting that determines it.
 func (s *settings) nameOfCache() (name, from string) {
 	name, from = os.Getenv(cacheVariable), cacheVariable
 	if name == "" {
@@ -51,8 +51,8 @@ func (s *settings) nameOfCache() (name, from string) {
 	return expandParameters(name), from
 }
 
-// cacheFile returns the path of the ticket cache with the given name, such as
-// "DIR:/tmp/cc". from says in errors where name comes from.
+// cacheFile returns the path of the ticket cache with the given name, such as "DIR:/tmp/cc".
+// from is the setting that determines the name, for error messages.
 func cacheFile(name, from string) (string, error) {
 	kind, rest, typed := strings.Cut(name, ":")
 	if !typed || strings.HasPrefix(name, "/") {
@@ -72,8 +72,9 @@ func cacheFile(name, from string) (string, error) {
 		"export %s=FILE:$HOME/.krb5cc and run kinit, or use --principal with --keytab", name, from, cacheVariable)
 }
 
-// primaryOf returns the file of the current cache in a collection. dir is the collection's
-// directory, or a ":" and the path of a file in it, which primaryOf then returns.
+// primaryOf returns the path of the current ticket cache in a collection (type DIR). dir is
+// either the collection's directory, or ":" and the path of one cache in the directory, which
+// primaryOf then returns.
 func primaryOf(dir string) (string, error) {
 	if file, one := strings.CutPrefix(dir, ":"); one {
 		return file, nil

@@ -8,7 +8,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/credentials"
 )
 
-// parseCache parses the content of a ticket cache. name is the cache's name, for errors.
+// parseCache parses the content of a ticket cache. name is the cache's name, for error
+// messages.
 func parseCache(name string, content []byte) (cache *credentials.CCache, err error) {
 	if err := checkCache(content); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -27,9 +28,9 @@ func parseCache(name string, content []byte) (cache *credentials.CCache, err err
 
 var errCache = errors.New("it is no complete ticket cache: run kinit again")
 
-// checkCache fails if the content of a ticket cache states a length or a number of elements
-// that is larger than the rest of the content, because gokrb5 would allocate memory for it.
-// See MIT's description of the format,
+// checkCache fails if the content of a ticket cache contains a length or a number of elements
+// that is larger than the rest of the content. gokrb5 would allocate memory of that size. See
+// MIT's description of the format,
 // https://web.mit.edu/kerberos/krb5-latest/doc/formats/ccache_file_format.html.
 func checkCache(content []byte) error {
 	if len(content) < 2 || content[0] != 5 {
@@ -49,7 +50,7 @@ func checkCache(content []byte) error {
 		w.principal() // server
 		w.skip(2)     // type of the key
 		if version == 3 {
-			w.skip(2) // version 3 has it twice
+			w.skip(2) // version 3 stores the type twice
 		}
 		w.data()            // key
 		w.skip(4*4 + 1 + 4) // times, is_skey, flags
@@ -70,8 +71,8 @@ type cacheWalk struct {
 	short bool // the content ended too early; rest is then empty
 }
 
-// take returns the next n bytes. If fewer are left, it returns zeros: n of them, but at
-// most 4.
+// take returns the next n bytes. If fewer than n bytes are left, it sets short and returns
+// min(n, 4) zeros.
 func (w *cacheWalk) take(n int64) []byte {
 	if n > int64(len(w.rest)) {
 		w.rest, w.short = nil, true
@@ -86,7 +87,7 @@ func (w *cacheWalk) skip(n int64) { w.take(n) }
 
 func (w *cacheWalk) number() int64 { return int64(binary.BigEndian.Uint32(w.take(4))) }
 
-// data skips a length of 4 bytes, and that many bytes after it.
+// data skips a field of variable length: its length in 4 bytes, then its content.
 func (w *cacheWalk) data() { w.skip(w.number()) }
 
 // principal skips a principal: its type, the number of components, realm, components.

@@ -8,9 +8,8 @@ import (
 )
 
 // ticketCache returns the content of a ticket cache of alice@ONE with a ticket for
-// krbtgt/ONE@ONE. The content states addresses as the number of the ticket's addresses, and
-// components as the number of components in the name of its server, whether or not that is
-// true.
+// krbtgt/ONE@ONE. The ticket has one address, and the name of its server two components. The
+// content states addresses and components as these numbers, which can be wrong.
 func ticketCache(version byte, addresses, components uint32) []byte {
 	content := []byte{5, version}
 	number := func(n uint32) { content = binary.BigEndian.AppendUint32(content, n) }
@@ -27,7 +26,7 @@ func ticketCache(version byte, addresses, components uint32) []byte {
 		}
 	}
 	if version == 4 {
-		content = append(content, 0, 12, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0) // the header: the KDC's clock
+		content = append(content, 0, 12, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0) // the header: the offset of the KDC's clock
 	}
 	principal(1, "alice")
 	principal(1, "alice")

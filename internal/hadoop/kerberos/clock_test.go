@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClockOfTheKDC logs in and asks for a service ticket at a KDC whose clock differs by
-// ten minutes. The error must say so.
+// TestClockOfTheKDC logs in, and requests a service ticket, at a KDC whose clock differs by ten
+// minutes. The error must name the difference of the clocks.
 func TestClockOfTheKDC(t *testing.T) {
 	kdc, keytab := startKDC(t)
 	for _, offset := range []string{"+10m", "-10m"} {

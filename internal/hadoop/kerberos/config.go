@@ -20,20 +20,21 @@ import (
 const (
 	configVariable = "KRB5_CONFIG"
 	defaultConfig  = "/etc/krb5.conf"
-	// maxIncludes is how deep the inclusion of files may be nested.
+	// maxIncludes limits the nesting of include and includedir directives.
 	maxIncludes = 10
 )
 
-// settings is what was read from krb5.conf.
+// settings are the settings in krb5.conf.
 type settings struct {
-	files     []string // the files that were read, without those that they include
+	files     []string // the files that were read, except included files
 	cacheName string   // default_ccache_name, in which parameters such as %{uid} are not replaced
 	kcmSocket string   // kcm_socket
 	library   *config.Config
 }
 
-// loadSettings reads the given files, or else those that KRB5_CONFIG names, or else
-// /etc/krb5.conf, with the files that they include.
+// loadSettings reads krb5.conf files and the files that they include. files lists the paths of
+// the krb5.conf files, separated by colons. If files is "", loadSettings uses the list in
+// KRB5_CONFIG or, if KRB5_CONFIG is not set, /etc/krb5.conf.
 func loadSettings(files string) (*settings, error) {
 	from := "given"
 	if files == "" {
@@ -62,13 +63,13 @@ func loadSettings(files string) (*settings, error) {
 	s.library.LibDefaults.DefaultTktEnctypeIDs = lines.encryptionTypes("default_tkt_enctypes")
 	s.cacheName, s.kcmSocket = lines.value("default_ccache_name"), lines.value("kcm_socket")
 	if lines.value("dns_lookup_kdc") == "" {
-		s.library.LibDefaults.DNSLookupKDC = true // as in MIT's library
+		s.library.LibDefaults.DNSLookupKDC = true // the default of MIT's library
 	}
 	return s, nil
 }
 
-// parseConfig parses the text of a krb5.conf that includes no files. It recovers from the
-// panics of gokrb5 at some malformed lines, and returns an error for them.
+// parseConfig parses the text of a krb5.conf that includes no files. gokrb5 panics at some
+// malformed lines; parseConfig returns an error instead.
 func parseConfig(text string) (library *config.Config, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -83,9 +84,8 @@ func parseConfig(text string) (library *config.Config, err error) {
 	return library, err
 }
 
-// sections collects the lines of krb5.conf's sections from several files, because gokrb5
-// reads only one file. If that file has several sections of one name, gokrb5 ignores all
-// but the last one.
+// sections merges the sections of several krb5.conf files, because gokrb5 reads only one file
+// and, of several sections with the same name, only the last one.
 type sections struct {
 	names  []string
 	byName map[string][]string
@@ -108,7 +108,7 @@ func (s *sections) read(name string, depth int) error {
 	return s.parse(name, file, depth)
 }
 
-// parse adds the lines of a file, and of the files that it includes.
+// parse adds the lines of a file, and of the files that it includes, to s.
 func (s *sections) parse(name string, content io.Reader, depth int) error {
 	scanner := bufio.NewScanner(content)
 	section := ""
@@ -133,8 +133,8 @@ func (s *sections) parse(name string, content io.Reader, depth int) error {
 			continue
 		}
 		if section == "libdefaults" {
-			// Skip blocks in braces, because gokrb5 rejects them. They are settings for one
-			// realm or application.
+			// Skip blocks in braces, which are settings for one realm or application. gokrb5
+			// rejects them in libdefaults.
 			switch {
 			case strings.HasSuffix(line, "{"):
 				nested++
@@ -145,8 +145,8 @@ func (s *sections) parse(name string, content io.Reader, depth int) error {
 				}
 				continue
 			}
-			// Keep only the first value of a key, because that one counts. For gokrb5, the
-			// last one would.
+			// Store only the first value of a key: MIT's library uses the first value, but
+			// gokrb5 the last.
 			if key, _, _ := strings.Cut(line, "="); s.find(strings.TrimSpace(key)) >= 0 {
 				continue
 			}
@@ -156,7 +156,7 @@ func (s *sections) parse(name string, content io.Reader, depth int) error {
 	return scanner.Err()
 }
 
-// include handles the directives include and includedir, and ignores others, such as
+// include executes the directives include and includedir. It ignores other directives, such as
 // module, which can precede the first section.
 func (s *sections) include(directive, operand string, depth int) error {
 	switch directive {
@@ -171,8 +171,7 @@ func (s *sections) include(directive, operand string, depth int) error {
 			return err
 		}
 		for _, entry := range entries {
-			// Files with other names are ignored: they are, for example, backups of
-			// editors.
+			// Ignore files with other names, such as backups of editors.
 			if includeName.MatchString(entry.Name()) || strings.HasSuffix(entry.Name(), ".conf") && entry.Name()[0] != '.' {
 				if err := s.read(filepath.Join(operand, entry.Name()), depth+1); err != nil {
 					return err
@@ -203,7 +202,7 @@ func (s *sections) find(key string) int {
 	})
 }
 
-// value returns the value of a key in libdefaults, or "".
+// value returns the value of a key in libdefaults, or "" if the key is not set.
 func (s *sections) value(key string) string {
 	at := s.find(key)
 	if at < 0 {
@@ -213,8 +212,8 @@ func (s *sections) value(key string) string {
 	return strings.TrimSpace(value)
 }
 
-// aesTypes are the encryption types for which a Client asks the KDC, in MIT's order, with
-// the names that krb5.conf can have for them. A Client asks for no other types.
+// aesTypes are the encryption types that krb5.conf can enable for a Client, in MIT's default
+// order, with the names that krb5.conf may use for them. Other types in krb5.conf are ignored.
 var aesTypes = []struct {
 	id    int32
 	names []string
@@ -225,9 +224,9 @@ var aesTypes = []struct {
 	{etypeID.AES128_CTS_HMAC_SHA256_128, []string{"aes128-cts-hmac-sha256-128", "aes128-sha2", "aes", "default"}},
 }
 
-// encryptionTypes returns the AES types in the list that key has in libdefaults or, if key
-// is not set, in the list of permitted_enctypes. It returns all AES types if neither key is
-// set, or if the list has no AES type.
+// encryptionTypes returns the AES types in the value of key in libdefaults or, if key is not
+// set, in the value of permitted_enctypes. It returns all AES types if neither key is set, or
+// if the value contains no AES type.
 func (s *sections) encryptionTypes(key string) (ids []int32) {
 	list := cmp.Or(s.value(key), s.value("permitted_enctypes"))
 	for _, word := range strings.FieldsFunc(strings.ToLower(list), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {

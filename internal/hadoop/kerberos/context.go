@@ -30,8 +30,8 @@ const (
 	wrapHeader = 16 // bytes before the data of a wrap token (RFC 4121, 4.2.6.2)
 
 	flagAcceptor       = 1 // the server sent the token
-	flagSealed         = 2 // the token is encrypted
-	flagAcceptorSubkey = 4 // its key is the one that the server chose
+	flagSealed         = 2 // the token is encrypted, not only protected by a checksum
+	flagAcceptorSubkey = 4 // the token's key is the subkey that the server chose
 )
 
 // Context is the client's side of a GSSAPI security context with one server. One call of
@@ -50,9 +50,9 @@ type Context struct {
 	sent, received uint64 // sequence numbers of the next tokens
 }
 
-// NewContext returns a context for a connection to a service, such as
-// "nn/host.example.com", and the token to send first. The server's answer goes to
-// Establish.
+// NewContext returns a context for a connection to a service, such as "nn/host.example.com",
+// and the first token to send to the server. The caller passes the server's answer to
+// [Context.Establish].
 func (c *Client) NewContext(ctx context.Context, service string) (*Context, []byte, error) {
 	ticket, key, err := c.ticket(ctx, service)
 	if err != nil {
@@ -68,14 +68,14 @@ func (c *Client) NewContext(ctx context.Context, service string) (*Context, []by
 	if x.authenticator, err = types.NewAuthenticator(user.Domain(), user.CName()); err != nil {
 		return nil, nil, err
 	}
-	// The size is that of the ticket's key, because gokrb5 states a wrong size for the type
+	// Use the size of the ticket's key, because gokrb5 has a wrong size for the type
 	// aes256-cts-hmac-sha384-192.
 	if err := x.authenticator.GenerateSeqNumberAndSubKey(key.KeyType, len(key.KeyValue)); err != nil {
 		return nil, nil, err
 	}
 	wanted := gssapi.ContextFlagMutual | gssapi.ContextFlagReplay | gssapi.ContextFlagSequence | gssapi.ContextFlagConf | gssapi.ContextFlagInteg
-	// The checksum is the length of the channel bindings, zeros because there are no
-	// bindings, and the flags (RFC 4121, 4.1.1).
+	// The checksum field consists of the length of the channel bindings, the bindings (zeros,
+	// because there are none) and the flags (RFC 4121, 4.1.1).
 	sum := make([]byte, 24)
 	binary.LittleEndian.PutUint32(sum, 16)
 	binary.LittleEndian.PutUint32(sum[20:], uint32(wanted))
@@ -96,8 +96,8 @@ func (c *Client) NewContext(ctx context.Context, service string) (*Context, []by
 	return x, asn1tools.AddASNAppTag(append(append(mechanism, tokenAPReq...), encoded...), 0), nil
 }
 
-// Establish handles the server's answer to the first token. It fails if the server
-// does not prove that it has the service's key.
+// Establish verifies the server's answer to the first token and sets the context's keys. It
+// fails if the server does not prove that it has the service's key.
 func (x *Context) Establish(answer []byte) error {
 	if x.established {
 		return errors.New("the Kerberos context is already established")
@@ -148,7 +148,8 @@ func (x *Context) Establish(answer []byte) error {
 	return nil
 }
 
-// Wrap protects data, and encrypts it if sealed is true.
+// Wrap returns a wrap token that contains data: encrypted if sealed is true, or else in plain
+// text with a checksum.
 func (x *Context) Wrap(data []byte, sealed bool) ([]byte, error) {
 	if !x.established {
 		return nil, errors.New("the Kerberos context is not established")
@@ -180,10 +181,10 @@ func (x *Context) Wrap(data []byte, sealed bool) ([]byte, error) {
 	return append(append(header, data...), sum...), nil
 }
 
-// errWrap means that a wrapped message is malformed.
 var errWrap = errors.New("kerberos: a wrapped message is malformed")
 
-// Unwrap verifies the server's message, and decrypts it if it is sealed.
+// Unwrap verifies a wrap token of the server and returns its data. sealed reports whether the
+// token was encrypted.
 func (x *Context) Unwrap(token []byte) (data []byte, sealed bool, err error) {
 	if !x.established {
 		return nil, false, errors.New("the Kerberos context is not established")
@@ -204,7 +205,7 @@ func (x *Context) Unwrap(token []byte) (data []byte, sealed bool, err error) {
 	rotation %= len(body)
 	body = append(bytes.Clone(body[rotation:]), body[:rotation]...)
 	header := bytes.Clone(token[:wrapHeader])
-	header[6], header[7] = 0, 0 // the rotation is not protected
+	header[6], header[7] = 0, 0 // the copy that the checksum or the encryption protects has rotation 0
 	if sealed {
 		if len(body) < x.encryption.GetConfounderByteSize()+x.encryption.GetHMACBitLength()/8 {
 			return nil, false, errWrap

@@ -26,8 +26,9 @@ type acceptor struct {
 	subkey bool
 }
 
-// accept answers a client's first token. If subkey is true, the server chooses the key of
-// the context, as MIT's servers do; if not, the client's key is used, as by Java's servers.
+// accept returns the server's answer to a client's first token. If subkey is true, the server
+// chooses the key of the context, as MIT's servers do. If subkey is false, the context uses the
+// client's key, as with Java's servers.
 func accept(t *testing.T, token []byte, keytabPath string, subkey bool) (*acceptor, []byte) {
 	keys, err := keytab.Load(keytabPath)
 	require.NoError(t, err)
@@ -57,8 +58,8 @@ func accept(t *testing.T, token []byte, keytabPath string, subkey bool) (*accept
 	return a, asn1tools.AddASNAppTag(append(append(oid, tokenAPRep...), asn1tools.AddASNAppTag(reply, asnAppTag.APREP)...), 0)
 }
 
-// wrap returns a message of the server, rotated by rotation bytes, as some servers rotate
-// them.
+// wrap returns a wrap token of the server. Its body is rotated by rotation bytes, as by some
+// servers.
 func (a *acceptor) wrap(data []byte, sealed bool, rotation int) []byte {
 	encryption, err := crypto.GetEtype(a.key.KeyType)
 	require.NoError(a.t, err)
@@ -116,8 +117,8 @@ func TestContext(t *testing.T) {
 				bad := bytes.Clone(good)
 				bad[i] ^= 0x40
 				_, _, err := x.Unwrap(bad)
-				// Even a change of the rotation is noticed, because it is not by a multiple
-				// of the length.
+				// Unwrap detects even a changed rotation, because the change is no multiple of
+				// the body's length.
 				require.Error(t, err, "byte %d was changed", i)
 			}
 			_, _, err = x.Unwrap(good)

@@ -11,19 +11,19 @@ import (
 	"github.com/jcmturner/gokrb5/v8/keytab"
 )
 
-// Description says what a login uses.
+// Description describes a login: its configuration, KDCs, and ticket cache or keytab.
 type Description struct {
 	Config     []string // paths of the krb5.conf files that were read
 	Realm      string   // the default realm
-	KDCs       []string // of the user's realm, as host:port
+	KDCs       []string // the KDCs of the user's realm, as host:port
 	Source     string   // the ticket cache or the keytab, with its path
 	Principal  string
-	Expires    time.Time // of the ticket; zero with a keytab
+	Expires    time.Time // when the ticket in the ticket cache expires; zero with a keytab
 	Encryption []string  // types of the ticket's or the keytab's keys, the strongest first
-	KeyVersion uint32    // of the principal's newest key in the keytab; 0 with a ticket cache
+	KeyVersion uint32    // version of the principal's newest key in the keytab; 0 with a ticket cache
 }
 
-// Describe returns which files, realm, KDCs and keys c uses.
+// Describe returns the configuration files, realm, KDCs and keys of c.
 func (c *Client) Describe() (Description, error) {
 	d := Description{Config: c.settings.files, Realm: c.Realm(), Principal: c.Principal(), Expires: c.Expires()}
 	_, realm := splitPrincipal(d.Principal)

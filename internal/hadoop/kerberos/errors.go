@@ -10,11 +10,11 @@ import (
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 )
 
-// kdcCode finds the KDC's error code in the text of gokrb5's errors, which do not
-// wrap it.
+// kdcCode matches the KDC's error code in the text of a gokrb5 error. gokrb5's errors do not
+// wrap the KDC's error.
 var kdcCode = regexp.MustCompile(`KRB Error: \((\d+)\)`)
 
-// remedies say what to do about the KDC's errors.
+// remedies are texts with the cause and the remedy of an error of the KDC, by error code.
 var remedies = map[int32]string{
 	errorcode.KDC_ERR_C_PRINCIPAL_UNKNOWN: "the KDC does not know the user's principal: check its name and realm",
 	errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN: "the KDC does not know the service's principal: check the service's host name in Hadoop's configuration, " +
@@ -33,13 +33,13 @@ var remedies = map[int32]string{
 	errorcode.KDC_ERR_CANNOT_POSTDATE: "the clocks of this machine and the KDC differ: set this machine's clock (NTP)",
 }
 
-// explain returns an error that wraps err, an error of gokrb5, and says what failed and
-// what to do about it.
+// explain returns an error that wraps err, an error of gokrb5. Its text says what failed and,
+// for a known cause, what to do. what is the failed action, such as "get a ticket for nn/host".
 func (c *Client) explain(err error, what, realm string) error {
 	text := err.Error()
 	remedy := ""
 	if match := kdcCode.FindStringSubmatch(text); match != nil {
-		code, _ := strconv.ParseInt(match[1], 10, 32) // the expression matches digits only
+		code, _ := strconv.ParseInt(match[1], 10, 32) // not a syntax error, because kdcCode captures only digits
 		remedy = remedies[int32(code)]
 	}
 	switch {
@@ -59,8 +59,8 @@ func (c *Client) explain(err error, what, realm string) error {
 	return &explained{text: "kerberos: cannot " + what + ": " + remedy, cause: err}
 }
 
-// explained is an error that says what failed and what to do, and after that only the KDC's
-// part of gokrb5's text.
+// explained is an error whose message consists of text and of the KDC's part of cause's message
+// (see shorten).
 type explained struct {
 	text  string
 	cause error
@@ -69,21 +69,21 @@ type explained struct {
 func (e *explained) Error() string { return e.text + " (" + shorten(e.cause.Error()) + ")" }
 func (e *explained) Unwrap() error { return e.cause }
 
-// unknownService reports whether the KDC does not know a service's principal.
+// unknownService reports whether err means that the KDC does not know the service's principal.
 func unknownService(err error) bool {
 	e, ok := errors.AsType[*explained](err)
 	return ok && strings.Contains(e.cause.Error(), "KRB Error: ("+strconv.Itoa(int(errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN))+")")
 }
 
-// IsRefusal reports whether err says that a KDC has answered and refused a ticket, so that asking
-// again has no use.
+// IsRefusal reports whether err means that a KDC refused to issue a ticket. A retry is then
+// useless.
 func IsRefusal(err error) bool {
 	e, ok := errors.AsType[*explained](err)
 	return ok && kdcCode.MatchString(e.cause.Error())
 }
 
-// shorten returns the KDC's part of the text of gokrb5's error, or the whole text if it has
-// no such part.
+// shorten returns the KDC's part of the text of a gokrb5 error, or the whole text if it has no
+// such part.
 func shorten(text string) string {
 	if at := strings.LastIndex(text, "KRB Error: "); at >= 0 {
 		return "the KDC says " + text[at+len("KRB Error: "):]

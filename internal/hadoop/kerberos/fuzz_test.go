@@ -71,7 +71,7 @@ func FuzzUnwrap(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			first := v.Received[0] // the only one whose sequence number is due; it may be rotated
+			first := v.Received[0] // the only message with the expected sequence number; its rotation may be altered
 			require.Equal(t, first.Text, string(data))
 			require.Equal(t, first.Sealed, sealed)
 		}

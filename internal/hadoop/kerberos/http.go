@@ -16,13 +16,13 @@ import (
 	"github.com/jcmturner/gokrb5/v8/spnego"
 )
 
-// authCookie is the cookie by which Hadoop's servers recognize a user who has
+// authCookie is the cookie by which Hadoop's web servers recognize a user who has
 // authenticated.
 const authCookie = "hadoop.auth"
 
-// RoundTripper returns an http.RoundTripper that authenticates to servers that ask for it
-// (SPNEGO), and otherwise does what base does. A request with a body is authenticated only
-// if its GetBody is set, because the body is then sent twice.
+// RoundTripper returns an http.RoundTripper that sends requests with base. If a server requires
+// authentication (SPNEGO), the RoundTripper sends the request again, with a ticket. A request
+// with a body is sent again only if its GetBody is set.
 func (c *Client) RoundTripper(base http.RoundTripper) http.RoundTripper {
 	return &roundTripper{client: c, base: base, cookies: map[string]string{}}
 }
@@ -42,8 +42,8 @@ func (r *roundTripper) CloseIdleConnections() {
 	}
 }
 
-// RoundTrip sends a request with the server's cookie, and again with a ticket if the
-// server asks for one.
+// RoundTrip sends a request with the server's last authCookie. If the server requires
+// authentication, RoundTrip sends the request again, with a ticket.
 func (r *roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	server := request.URL.Scheme + "://" + request.URL.Host
 	response, err := r.send(request, server, "")
@@ -51,7 +51,7 @@ func (r *roundTripper) RoundTrip(request *http.Request) (*http.Response, error) 
 		request.Body != nil && request.Body != http.NoBody && request.GetBody == nil {
 		return response, err
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // so that base can reuse the connection
 	_ = response.Body.Close()
 	token, err := r.client.negotiateToken(request.Context(), request.URL.Hostname())
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *roundTripper) RoundTrip(request *http.Request) (*http.Response, error) 
 	return r.send(request, server, "Negotiate "+base64.StdEncoding.EncodeToString(token))
 }
 
-// negotiates reports whether a server asks for SPNEGO.
+// negotiates reports whether a server's answer requests SPNEGO.
 func negotiates(header http.Header) bool {
 	for _, value := range header.Values("WWW-Authenticate") {
 		if scheme, _, _ := strings.Cut(strings.TrimSpace(value), " "); strings.EqualFold(strings.TrimSuffix(scheme, ","), "Negotiate") {
@@ -104,9 +104,8 @@ func (r *roundTripper) send(request *http.Request, server, authorization string)
 	return response, nil
 }
 
-// negotiateToken returns a SPNEGO token for the web server on host. If the KDC does not
-// know a service with that host name, negotiateToken tries the names that DNS has for the
-// host.
+// negotiateToken returns a SPNEGO token for the web server on host. If the KDC does not know
+// the principal HTTP/host, negotiateToken tries the other names that DNS has for host.
 func (c *Client) negotiateToken(ctx context.Context, host string) ([]byte, error) {
 	_, token, err := c.NewContext(ctx, "HTTP/"+strings.ToLower(host))
 	if unknownService(err) {

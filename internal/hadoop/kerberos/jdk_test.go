@@ -20,22 +20,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 )
 
-// vectorsFile has what a JDK answered as the server of a context (testdata/Acceptor.java).
+// vectorsFile contains the messages of a JDK as the server of a context
+// (testdata/Acceptor.java).
 const vectorsFile = "testdata/jdk.json"
 
 var recordVectors = flag.Bool("jdk", false, "talk to a JDK, and write "+vectorsFile)
 
-// vector is a context whose server was a JDK, and the messages that both sides sent.
+// vector is a context whose server was a JDK, and the messages that the client and the server
+// sent.
 type vector struct {
 	Encryption string    // name of the session key's type
-	Type       int32     // its number
-	SessionKey hexBytes  // of the ticket
+	Type       int32     // number of the session key's type
+	SessionKey hexBytes  // the ticket's session key
 	Subkey     hexBytes  // the key that the client chose
-	Time       time.Time // of the client's authenticator
+	Time       time.Time // time in the client's authenticator
 	Sequence   int64     // the client's first sequence number
 	Answer     hexBytes  // the server's token for Establish
-	Received   []message // from the JDK
-	Sent       []message // from this package, not sealed; the JDK accepted them
+	Received   []message // from the JDK to this package
+	Sent       []message // from this package to the JDK, not sealed; the JDK accepted them
 }
 
 type message struct {
@@ -104,8 +106,8 @@ func TestMessagesOfAJDK(t *testing.T) {
 	require.Len(t, encryptions, len(jdkEncryptions))
 }
 
-// openWith logs bob in, with a configuration that allows one encryption type for the keys
-// of service tickets.
+// openWith logs bob in, with a krb5.conf that allows only one encryption type for the keys of
+// service tickets.
 func openWith(t *testing.T, kdc *kdctest.KDC, keytab, encryption string) *Client {
 	config := filepath.Join(t.TempDir(), "krb5.conf")
 	require.NoError(t, os.WriteFile(config, []byte("[libdefaults]\ndefault_tgs_enctypes = "+encryption+"\n"), 0o600))
@@ -115,14 +117,14 @@ func openWith(t *testing.T, kdc *kdctest.KDC, keytab, encryption string) *Client
 	return login
 }
 
-// jdkEncryptions are the encryption types of the vectors. The keys are the names of
-// services, of which each has a key of that type only.
+// jdkEncryptions are the encryption types of the vectors, by the name of a service that has
+// only a key of that type.
 var jdkEncryptions = map[string]string{
 	"aes256": "aes256-cts-hmac-sha1-96", "aes128": "aes128-cts-hmac-sha1-96",
 	"aes256-sha2": "aes256-cts-hmac-sha384-192", "aes128-sha2": "aes128-cts-hmac-sha256-128",
 }
 
-// record exchanges messages with a JDK, in both directions, and writes them to vectorsFile.
+// record exchanges messages with a JDK in both directions, and writes them to vectorsFile.
 func record(t *testing.T) {
 	kdc, bob := startKDC(t)
 	var vectors []vector
@@ -196,7 +198,7 @@ func (j *jdk) line(command string, token []byte) string {
 	return j.output.Text()
 }
 
-// ask returns a command's answer, which is a token.
+// ask sends a command and returns the token in the answer.
 func (j *jdk) ask(command string, token []byte) []byte {
 	answer, err := hex.DecodeString(j.line(command, token))
 	require.NoError(j.t, err)

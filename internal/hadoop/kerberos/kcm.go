@@ -14,17 +14,18 @@ import (
 
 const (
 	kcmPrefix = "KCM:"
-	// kcmSocket is the socket of the KCM daemon, which keeps ticket caches, unless
-	// krb5.conf sets kcm_socket.
+	// kcmSocket is the default socket of the KCM daemon, which stores ticket caches. The
+	// setting kcm_socket in krb5.conf overrides it.
 	kcmSocket = "/var/run/.heim_org.h5l.kcm-socket"
-	// kcmTimeout limits connecting to the daemon, and then all requests together.
+	// kcmTimeout limits the time to connect to the daemon. It also limits the time of all
+	// requests together.
 	kcmTimeout = 5 * time.Second
-	// maxKCMReply is the largest answer in bytes.
+	// maxKCMReply is the largest accepted reply in bytes.
 	maxKCMReply = 10 << 20
 )
 
-// Requests to the daemon, the error code if there is no cache, and the size of a
-// credential's ID (MIT's kcm.h, krb5_err.et).
+// Operation codes of the daemon's protocol, its error code for a missing cache, and the size of
+// a credential's ID (see MIT's kcm.h and krb5_err.et).
 const (
 	kcmGetPrincipal    = 8
 	kcmListCredentials = 9
@@ -35,9 +36,9 @@ const (
 	kcmCredentialID = 16          // bytes
 )
 
-// readKCM returns the content of a ticket cache that a daemon keeps (KCM), in the format
-// of a file. name is "" for the user's default cache. It fails with fs.ErrNotExist if
-// there is no cache.
+// readKCM returns the content of a ticket cache of the KCM daemon, in the format of a cache
+// file. name is "" for the user's default cache. readKCM fails with fs.ErrNotExist if the cache
+// does not exist or is empty.
 func readKCM(socket, name string) ([]byte, error) {
 	conn, err := net.DialTimeout("unix", socket, kcmTimeout)
 	if err != nil {
@@ -53,13 +54,13 @@ func readKCM(socket, name string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	content := []byte{5, 4, 0, 0} // version 4, without a header
+	content := []byte{5, 4, 0, 0} // format version 4, with an empty header
 	principal, err := askKCM(conn, kcmGetPrincipal, cache)
 	if err != nil {
 		return nil, err
 	}
 	if len(principal) == 0 {
-		return nil, fs.ErrNotExist // nobody has logged in
+		return nil, fs.ErrNotExist // the cache is empty: the user has not logged in
 	}
 	content = append(content, principal...)
 	ids, err := askKCM(conn, kcmListCredentials, cache)
@@ -76,7 +77,7 @@ func readKCM(socket, name string) ([]byte, error) {
 	return content, nil
 }
 
-// askKCM sends a request with its argument, and returns the answer.
+// askKCM sends a request with its argument to the daemon, and returns the answer.
 func askKCM(conn io.ReadWriter, operation uint16, argument []byte) ([]byte, error) {
 	request := binary.BigEndian.AppendUint32(nil, uint32(4+len(argument)))
 	request = append(request, 2, 0) // the protocol's version
@@ -84,8 +85,8 @@ func askKCM(conn io.ReadWriter, operation uint16, argument []byte) ([]byte, erro
 	if _, err := conn.Write(request); err != nil {
 		return nil, err
 	}
-	// After the length comes the transport's error code, which the length does not count,
-	// then the daemon's error code, which it does count.
+	// The length is that of the daemon's error code and the answer, without the transport's
+	// error code.
 	var header struct {
 		Length          uint32
 		Transport, Code int32

@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 )
 
-// serveKCM answers as a KCM daemon that keeps one cache with one credential, until the test
-// ends. principal returns nil if there is no cache.
+// serveKCM runs a KCM daemon that stores one cache with one credential, until the test ends.
+// principal returns nil if the cache is empty.
 func serveKCM(t *testing.T, socket string, cache string, principal, credential func() []byte) {
 	listener, err := net.Listen("unix", socket)
 	require.NoError(t, err)

@@ -11,7 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 )
 
-// startKDC starts a KDC that knows alice and a service.
+// startKDC starts a KDC with the principals nn/host and bob, whose keys are in keytab, and
+// alice, who has a password.
 func startKDC(t *testing.T) (kdc *kdctest.KDC, keytab string) {
 	kdc = kdctest.Start(t)
 	keytab = filepath.Join(t.TempDir(), "keytab")
@@ -156,7 +157,7 @@ func TestConfigOfSeveralFiles(t *testing.T) {
 	require.Regexp(t, `^FILE:/run/\d+/cc$`, name)
 	require.Contains(t, from, main)
 
-	// The first of several values of a key counts.
+	// If a key has several values, the first value is used.
 	other := write("other", "[libdefaults]\n default_realm = TWO\n default_realm = THREE\n")
 	t.Setenv(configVariable, other+":"+main)
 	s, err = loadSettings("")
@@ -191,7 +192,7 @@ func TestEncryptionTypesOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// TestServiceWithKeysOfOneType asks for tickets of services that have only one key.
+// TestServiceWithKeysOfOneType requests tickets for services that have only one key.
 func TestServiceWithKeysOfOneType(t *testing.T) {
 	kdc, keytab := startKDC(t)
 	for name, encryption := range jdkEncryptions {

@@ -18,16 +18,16 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// Options say who the user is: with a Principal and a Keytab, that principal; with
-// neither, the owner of the ticket cache.
+// Options select the user: Principal, whose key is in Keytab, or the owner of the ticket cache
+// if Principal and Keytab are "". Setting only one of them is an error.
 type Options struct {
-	Principal string // "alice@EXAMPLE.COM", or "alice" in the default realm
-	Keytab    string // path of a file
-	Config    string // paths of krb5.conf, separated by colons; "" for KRB5_CONFIG, else /etc/krb5.conf
+	Principal string // "alice@EXAMPLE.COM", or "alice" for the default realm
+	Keytab    string // path of the keytab file
+	Config    string // paths of krb5.conf files, separated by colons; "" for KRB5_CONFIG, else /etc/krb5.conf
 }
 
-// Client is a user who is logged in to Kerberos. It is safe for concurrent use. Close
-// must be called.
+// Client is a login of one user to Kerberos. It is safe for concurrent use. The caller must
+// call Close.
 type Client struct {
 	options  Options
 	settings *settings
@@ -35,11 +35,11 @@ type Client struct {
 	mu        sync.Mutex
 	library   *client.Client
 	principal string
-	expires   time.Time // of the ticket cache's ticket; zero with a keytab
+	expires   time.Time // when the ticket in the ticket cache expires; zero with a keytab
 }
 
-// Open logs in. With a keytab, it asks the KDC for a ticket. Otherwise it reads the
-// ticket cache and fails if that has no valid ticket.
+// Open logs in. With a keytab, it requests a ticket from the KDC. Otherwise it reads the ticket
+// cache, and fails if the cache has no valid ticket.
 func Open(ctx context.Context, options Options) (*Client, error) {
 	if (options.Principal == "") != (options.Keytab == "") {
 		return nil, errors.New("a principal and a keytab (kerberos.principal, kerberos.keytab) go together: set both, or neither to use the ticket cache")
@@ -67,8 +67,8 @@ func (c *Client) Principal() string {
 	return c.principal
 }
 
-// Realm returns the default realm (default_realm in krb5.conf) or, if there is none, the
-// realm of the user's principal.
+// Realm returns the default realm (default_realm in krb5.conf) or, if default_realm is not set,
+// the realm of the user's principal.
 func (c *Client) Realm() string {
 	if realm := c.settings.library.LibDefaults.DefaultRealm; realm != "" {
 		return realm
@@ -85,7 +85,7 @@ func (c *Client) Expires() time.Time {
 	return c.expires
 }
 
-// Close ends the renewal of tickets.
+// Close stops the renewal of tickets. The Client cannot be used afterwards.
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func splitPrincipal(principal string) (name, realm string) {
 func (c *Client) openCache() error {
 	cache, path, from, err := c.settings.loadCache()
 	if path == "" {
-		return err // the cache's name leads to no file
+		return err // cacheFile found no path for the cache's name
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no Kerberos ticket: there is no ticket cache %s (%s): run kinit, or use --principal with --keytab", path, from)
@@ -156,7 +156,8 @@ func (c *Client) openKeytab(ctx context.Context) error {
 			c.options.Keytab, principal, strings.Join(others, ", "))
 	}
 	library := *c.settings.library
-	// The KDC must choose an encryption type of which the keytab has a key.
+	// Request only encryption types for which the keytab has a key, so that the KDC uses one of
+	// them.
 	library.LibDefaults.DefaultTktEnctypeIDs = enctypes
 	login := client.NewWithKeytab(name, realm, keys, &library, client.DisablePAFXFAST(true))
 	if _, err := within(ctx, func() (struct{}, error) { return struct{}{}, login.Login() }); err != nil {
@@ -168,9 +169,9 @@ func (c *Client) openKeytab(ctx context.Context) error {
 	return nil
 }
 
-// encryptionTypes returns the encryption types for which the keytab has a key of the
-// principal and which gokrb5 knows, the strongest first. It also returns all principals in
-// the keytab.
+// encryptionTypes returns the encryption types that gokrb5 supports and for which the keytab
+// has a key of the principal, the strongest first. It also returns all principals in the
+// keytab.
 func encryptionTypes(keys *keytab.Keytab, principal string) (types []int32, principals []string) {
 	for _, entry := range keys.Entries {
 		owner := strings.Join(entry.Principal.Components, "/") + "@" + entry.Principal.Realm
@@ -185,14 +186,14 @@ func encryptionTypes(keys *keytab.Keytab, principal string) (types []int32, prin
 	return types, principals
 }
 
-// strength returns a number that is larger for a stronger encryption type; -1 for a type
-// that gokrb5 does not know.
+// strength returns a number that is larger for a stronger encryption type. It returns -1 for a
+// type that gokrb5 does not support.
 func strength(encryptionType int32) int {
 	return slices.Index([]int32{23, 16, 17, 18, 19, 20}, encryptionType)
 }
 
-// reload reads the ticket cache again if its ticket has expired, because the user may have
-// run kinit since.
+// reload reads the ticket cache again if its ticket has expired, because the user may have run
+// kinit in the meantime.
 func (c *Client) reload() error {
 	if expires := c.Expires(); expires.IsZero() || time.Now().Before(expires) {
 		return nil
@@ -200,7 +201,8 @@ func (c *Client) reload() error {
 	return c.openCache()
 }
 
-// ticket returns a ticket for a service such as "nn/host.example.com", with its key.
+// ticket returns a ticket for a service, such as "nn/host.example.com", and the ticket's
+// session key.
 func (c *Client) ticket(ctx context.Context, service string) (ticket messages.Ticket, key types.EncryptionKey, err error) {
 	if err := c.reload(); err != nil {
 		return ticket, key, err
@@ -225,9 +227,9 @@ func (c *Client) ticket(ctx context.Context, service string) (ticket messages.Ti
 	return got.ticket, got.key, nil
 }
 
-// within runs a call of gokrb5, which takes no context, and returns its result. If ctx ends
-// first, within returns the cause of ctx. The call then goes on until one of gokrb5's
-// timeouts, and its result is dropped.
+// within runs call, a call of gokrb5 that takes no context, and returns its result. If ctx ends
+// first, within returns the cause of ctx. call then continues until one of gokrb5's timeouts,
+// and its result is dropped.
 func within[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -13,12 +13,13 @@ type Rules struct {
 	rules []rule
 }
 
-// rule is DEFAULT if components is 0, else RULE:[components:format](filter)s/from/to/g/L.
+// rule is a rule of the form RULE:[components:format](filter)s/from/to/g/L, or DEFAULT if
+// components is 0.
 type rule struct {
 	components int
-	format     string // with $0 for the realm and $1, $2 … for the components
+	format     string // $0 stands for the realm, and $1, $2 … for the components
 	filter     *regexp.Regexp
-	from       *regexp.Regexp // nil if there is nothing to replace
+	from       *regexp.Regexp // nil if the rule replaces nothing
 	to         string
 	all        bool // replace all matches
 	lower      bool

@@ -14,22 +14,22 @@ import (
 // configuration.
 const hostPattern = "_HOST"
 
-// Service is a kind of server, such as NameNodes, to which a Client authenticates. Hadoop's
-// configuration names its principal.
+// Service is a kind of server, such as the NameNodes, to which a Client authenticates. All
+// servers of the kind have the same principal in Hadoop's configuration, with _HOST for their
+// host names.
 type Service struct {
 	Client *Client
-	// Key is the key of the configuration that has the Principal, such as
+	// Key is the configuration key whose value is Principal, such as
 	// "dfs.namenode.kerberos.principal".
 	Key string
 	// Principal is the server's principal, such as "nn/_HOST@EXAMPLE.COM".
 	Principal string
-	// Pattern is a glob that the server's principal must match instead of Principal;
-	// "" for none (<Key>.pattern).
+	// Pattern is the value of <Key>.pattern. If it is not "", the server's principal must match
+	// this glob instead of Principal.
 	Pattern string
 }
 
-// ServiceOf returns the service whose principal is the value of a key of Hadoop's
-// configuration.
+// ServiceOf returns the service whose principal is the value of key in Hadoop's configuration.
 func ServiceOf(client *Client, hadoop *conf.Config, key string) *Service {
 	return &Service{Client: client, Key: key, Principal: hadoop.GetDefault(key, ""), Pattern: hadoop.GetDefault(key+".pattern", "")}
 }
@@ -43,9 +43,10 @@ func (s *Service) Name(host string) string {
 	return withHost(name, host) + "@" + realm
 }
 
-// Connect returns a context for a connection to the server at address, host:port, which
-// says that its principal is protocol/serverID. It fails if the configuration does not
-// allow that principal, because otherwise any service of the realm could pose as this one.
+// Connect returns a context for a connection to the server at address, host:port, and the first
+// token to send to the server. protocol/serverID is the principal that the server claims to
+// have. Connect fails if the configuration does not allow that principal, because otherwise any
+// service of the realm could impersonate this service.
 func (s *Service) Connect(ctx context.Context, address, protocol, serverID string) (*Context, []byte, error) {
 	advertised := protocol + "/" + serverID
 	if err := s.check(ctx, address, advertised); err != nil {
@@ -87,13 +88,13 @@ func (s *Service) check(ctx context.Context, address, advertised string) error {
 		address, advertised, s.Key, s.Principal, hostPattern, strings.Join(tried, " or "))
 }
 
-// withHost replaces _HOST in a principal's name.
+// withHost replaces _HOST in a principal's name with host.
 func withHost(name, host string) string {
 	return strings.ReplaceAll(name, hostPattern, strings.ToLower(strings.TrimSuffix(host, ".")))
 }
 
-// canonicalNames returns the names that DNS has for host: all names of an IP address, or
-// the canonical name of a host name.
+// canonicalNames returns the names that DNS has for host: all names of an IP address, or the
+// canonical name of a host name. It returns nil if DNS has none.
 func canonicalNames(ctx context.Context, host string) []string {
 	if net.ParseIP(host) != nil {
 		names, _ := net.DefaultResolver.LookupAddr(ctx, host)

@@ -26,12 +26,12 @@ var errTruncated = errors.New("is no JKS keystore, or is not complete")
 type jksEntry struct {
 	kind  uint32
 	alias string
-	key   []byte   // of a keyEntry: a private key, encrypted (see decryptKey)
+	key   []byte   // private key of a keyEntry, encrypted (see decryptKey)
 	chain [][]byte // certificates; a trustedEntry has one
 }
 
 // decodeJKS returns the entries of a JKS keystore (the format of
-// sun.security.provider.JavaKeyStore), and checks the digest if password is not empty.
+// sun.security.provider.JavaKeyStore). It verifies the digest only if password is not empty.
 func decodeJKS(content []byte, password string) ([]jksEntry, error) {
 	end := len(content) - sha1.Size
 	if end < len(jksMagic) || !bytes.HasPrefix(content, jksMagic) {
@@ -82,7 +82,7 @@ func readEntry(in *cryptobyte.String, version uint32) (entry jksEntry, ok bool) 
 	return entry, true
 }
 
-// readLong reads a length of 4 bytes and that many bytes.
+// readLong reads a field of variable length: its length in 4 bytes, then its content.
 func readLong(in *cryptobyte.String) (read []byte, ok bool) {
 	var size uint32
 	ok = in.ReadUint32(&size) && uint64(size) <= uint64(len(*in)) && in.ReadBytes(&read, int(size))
@@ -97,7 +97,8 @@ func readCertificate(in *cryptobyte.String, version uint32) (encoded []byte, ok 
 	return readLong(in)
 }
 
-// jksDigest returns the digest at the end of a JKS keystore.
+// jksDigest returns the digest at the end of a JKS keystore. content is the rest of the
+// keystore.
 func jksDigest(content []byte, password string) []byte {
 	digest := sha1.New()
 	digest.Write(utf16BE(password))

@@ -31,12 +31,12 @@ func DecodeKey(content []byte, password string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: entries[i].chain, PrivateKey: key}, nil
 }
 
-// keyProtector is the algorithm with which JKS keystores encrypt keys.
+// keyProtector identifies the algorithm with which JKS keystores encrypt private keys.
 var keyProtector = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 42, 2, 17, 1, 1}
 
-// decryptKey decrypts and parses a key of a JKS keystore
-// (sun.security.provider.KeyProtector). The encrypted key consists of a salt, the PKCS #8
-// key XORed with a chain of digests of password and salt, and a digest of password and key.
+// decryptKey decrypts and parses a private key of a JKS keystore
+// (sun.security.provider.KeyProtector). The encrypted key consists of a salt, the PKCS #8 key
+// XORed with a chain of digests of password and salt, and a digest of password and key.
 func decryptKey(encoded []byte, password string) (crypto.PrivateKey, error) {
 	var info struct {
 		Algorithm pkix.AlgorithmIdentifier

@@ -17,10 +17,10 @@ func read(t *testing.T, name string) []byte {
 	return content
 }
 
-// A ResourceManager of Hadoop 3.4.3 made the keys and certificates in these files
-// (ProxyCA). application.jks (password sesame) has the key of application_1_0001, proxy.jks
-// (millet) the key with which the web proxy identifies itself, and authority.jks (barley)
-// the certificate of that second key.
+// A ResourceManager of Hadoop 3.4.3 created the keys and certificates in these files (class
+// ProxyCA). application.jks (password sesame) contains the key of application_1_0001, proxy.jks
+// (password millet) the key of the web proxy, and authority.jks (password barley) the
+// certificate of the web proxy's key.
 func TestDecodeKeyReadsTheKeystoresOfYARN(t *testing.T) {
 	authorities, err := DecodeTrusted(read(t, "authority.jks"), "barley")
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// LoadTrusted reads the truststore at path and returns the trusted certificates in it, as
-// DecodeTrusted does.
+// LoadTrusted returns the trusted certificates in the truststore file at path. See
+// [DecodeTrusted] for formats and passwords.
 func LoadTrusted(path, password string) (*x509.CertPool, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -31,13 +31,14 @@ func LoadTrusted(path, password string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// DecodeTrusted returns the trusted certificates in a truststore, which is JKS, PKCS12 or
-// PEM by its content. As in Java, an empty password skips the integrity check of a JKS
-// truststore. DecodeTrusted fails if the password is wrong or there is no certificate.
+// DecodeTrusted returns the trusted certificates in a truststore. It recognizes the formats
+// JKS, PKCS12 and PEM by the content. As in Java, an empty password skips the integrity check
+// of a JKS truststore. DecodeTrusted fails if the password is wrong or if the truststore
+// contains no certificate.
 func DecodeTrusted(content []byte, password string) (certificates []*x509.Certificate, err error) {
 	switch {
-	// The content decides, not a configured type, because Java, too, accepts PKCS12 for the
-	// type "jks" (security property keystore.type.compat).
+	// Do not require a configured type: Java, too, accepts PKCS12 for the type "jks" (security
+	// property keystore.type.compat).
 	case bytes.HasPrefix(content, jksMagic):
 		certificates, err = trustedOfJKS(content, password)
 	case bytes.Contains(content, []byte("-----BEGIN ")):

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The truststores in testdata are keytool's, with authority.pem as their one
-// trusted certificate and "changeit" as their password.
+// Java's keytool created the truststores in testdata. Their only trusted certificate is
+// authority.pem, and their password is "changeit".
 func TestLoadReadsTheTruststoresOfJava(t *testing.T) {
 	text, err := os.ReadFile("testdata/authority.pem")
 	require.NoError(t, err)
@@ -22,7 +22,7 @@ func TestLoadReadsTheTruststoresOfJava(t *testing.T) {
 	want.AddCert(authority)
 	for _, test := range []struct{ file, password string }{
 		{"truststore.jks", "changeit"},
-		{"truststore.jks", ""}, // without a password, as in Java, integrity is not checked
+		{"truststore.jks", ""}, // without a password, integrity is not checked, as in Java
 		{"truststore.p12", "changeit"},
 		{"authority.pem", ""},
 		{"authority.pem", "of no use"},

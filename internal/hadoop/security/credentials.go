@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// Credentials are the tokens and secrets that YARN gives to a container, each under an
-// alias. The zero value is empty. They are not safe for concurrent changes.
+// Credentials are the tokens and secrets that YARN passes to a container, each under an alias.
+// The zero value is empty. Credentials are not safe for concurrent changes.
 type Credentials struct {
 	tokens  map[string]Token
 	secrets map[string][]byte
 }
 
-// SetToken stores t under alias, in place of any token there.
+// SetToken stores t under alias, and replaces an earlier token under alias.
 func (c *Credentials) SetToken(alias string, t Token) {
 	if c.tokens == nil {
 		c.tokens = map[string]Token{}
@@ -24,15 +24,16 @@ func (c *Credentials) SetToken(alias string, t Token) {
 	c.tokens[alias] = t
 }
 
-// Token returns the token under alias, and whether there is one.
+// Token returns the token under alias, and reports whether there is such a token.
 func (c *Credentials) Token(alias string) (Token, bool) {
 	t, ok := c.tokens[alias]
 	return t, ok
 }
 
-// TokenOfKind returns a token of the given kind, and whether there is one. Of several, it
-// returns the one whose alias is alphabetically first. The alias of AMRMTokens is the
-// ResourceManager's address in some versions of Hadoop and empty in others.
+// TokenOfKind returns a token of the given kind, and reports whether there is such a token. If
+// there are several, it returns the token whose alias is alphabetically first. AMRMTokens
+// cannot be found by alias: their alias is the ResourceManager's address in some versions of
+// Hadoop and empty in others.
 func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 	for _, t := range c.Tokens() {
 		if t.Kind == kind {
@@ -45,7 +46,7 @@ func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 // Tokens yields the aliases and tokens, ordered by alias.
 func (c *Credentials) Tokens() iter.Seq2[string, Token] { return inOrder(c.tokens) }
 
-// SetSecret stores secret under alias, in place of any secret there.
+// SetSecret stores secret under alias, and replaces an earlier secret under alias.
 func (c *Credentials) SetSecret(alias string, secret []byte) {
 	if c.secrets == nil {
 		c.secrets = map[string][]byte{}
@@ -53,7 +54,7 @@ func (c *Credentials) SetSecret(alias string, secret []byte) {
 	c.secrets[alias] = secret
 }
 
-// Secret returns the secret under alias, and whether there is one.
+// Secret returns the secret under alias, and reports whether there is such a secret.
 func (c *Credentials) Secret(alias string) ([]byte, bool) {
 	s, ok := c.secrets[alias]
 	return s, ok
@@ -73,13 +74,13 @@ func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-// String returns the numbers of tokens and secrets, and nothing of their content.
+// String returns only the numbers of tokens and secrets.
 func (c *Credentials) String() string {
 	return fmt.Sprintf("credentials (%d tokens, %d secrets, withheld)", len(c.tokens), len(c.secrets))
 }
 
-// Format writes String for every verb, so that no format prints a secret.
+// Format writes c.String() for every verb, so that no format prints a secret.
 func (c *Credentials) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, c.String()) }
 
-// LogValue makes slog log the result of String.
+// LogValue returns c.String() as the value that slog logs.
 func (c *Credentials) LogValue() slog.Value { return slog.StringValue(c.String()) }

@@ -14,11 +14,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/writable"
 )
 
-// TokenFileVariable is the environment variable in which YARN gives a container the path of
-// its credentials file.
+// TokenFileVariable is the environment variable in which YARN passes the path of the
+// credentials file to a container.
 const TokenFileVariable = "HADOOP_TOKEN_FILE_LOCATION"
 
-// maxCredentials is the largest credentials file in bytes. Usual ones have a few
+// maxCredentials is the largest accepted credentials file in bytes. Usual files have a few
 // kilobytes.
 const maxCredentials = 16 << 20
 
@@ -120,8 +120,8 @@ func ReadCredentials(r io.Reader) (*Credentials, error) {
 
 func (c *Credentials) decodeWritable(body []byte) error {
 	r := writableReader{body}
-	// A token with its alias is five strings, a secret with its alias two. Each string has
-	// a length of at least one byte.
+	// A token and its alias are five strings; a secret and its alias are two strings. Each
+	// string begins with a length of at least one byte.
 	n, err := r.count(5)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
@@ -195,8 +195,8 @@ func ReadCredentialsFile(path string) (*Credentials, error) {
 // ErrNoCredentialsFile means that HADOOP_TOKEN_FILE_LOCATION is not set.
 var ErrNoCredentialsFile = errors.New(TokenFileVariable + " is not set: this process was not started by YARN")
 
-// CredentialsFromEnvironment reads the credentials file that HADOOP_TOKEN_FILE_LOCATION
-// names, or fails with ErrNoCredentialsFile.
+// CredentialsFromEnvironment reads the credentials file whose path is in
+// HADOOP_TOKEN_FILE_LOCATION. If the variable is not set, it fails with ErrNoCredentialsFile.
 func CredentialsFromEnvironment() (*Credentials, error) {
 	path := os.Getenv(TokenFileVariable)
 	if path == "" {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// javaFile is a file that Hadoop's Credentials wrote: javaToken under "alias ü", an
+// javaFile returns a file that Hadoop's Credentials wrote: javaToken under "alias ü", an
 // AMRMToken under an empty alias, and two secrets.
 func javaFile(t testing.TB, format string) []byte {
 	t.Helper()

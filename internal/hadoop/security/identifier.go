@@ -10,9 +10,9 @@ import (
 // Identifier is the content of an HDFS delegation token's identifier
 // (AbstractDelegationTokenIdentifier.java).
 type Identifier struct {
-	Owner    string // the user as whom the token authenticates: a principal or a name
+	Owner    string // the user that the token authenticates: a principal or a name
 	Renewer  string // name of the user who may renew the token
-	RealUser string // principal of the user who acts for Owner; "" if Owner acts
+	RealUser string // principal of the user who acts for Owner; "" if Owner makes the calls
 	Issued   time.Time
 	MaxDate  time.Time // when the token's maximum lifetime ends
 }

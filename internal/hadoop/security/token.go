@@ -23,8 +23,7 @@ const (
 // Token is a Hadoop token: with its Identifier and Password, a process may act as the
 // user in the identifier. The zero Token means no token.
 type Token struct {
-	// Identifier says who the user is and what the token is for, encoded as Kind
-	// requires.
+	// Identifier states the user and the purpose of the token, encoded as Kind requires.
 	Identifier []byte
 	Password   []byte // proves possession of the token
 	Kind       string // such as KindAMRM
@@ -43,15 +42,15 @@ func (t Token) String() string {
 	return fmt.Sprintf("token kind %q service %q (identifier %d bytes, password withheld)", t.Kind, t.Service, len(t.Identifier))
 }
 
-// Format writes the result of String for every verb, so that no verb prints the password.
+// Format writes t.String() for every verb, so that no verb prints the password.
 func (t Token) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, t.String()) }
 
-// LogValue makes slog log only the token's kind and service.
+// LogValue returns only the token's kind and service, for slog.
 func (t Token) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("kind", t.Kind), slog.String("service", t.Service))
 }
 
-// MarshalText returns the result of String, which has no password. So a token in JSON is
+// MarshalText returns t.String(), which does not contain the password. So a token in JSON is
 // fit for logs only, and cannot be decoded.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
@@ -60,7 +59,7 @@ func (t Token) Proto() *pb.Token {
 	return &pb.Token{Identifier: nonNil(t.Identifier), Password: nonNil(t.Password), Kind: &t.Kind, Service: &t.Service}
 }
 
-// nonNil returns b, or an empty slice for nil, because protobuf omits a field that is nil.
+// nonNil returns b, or an empty slice if b is nil, because protobuf omits a field that is nil.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -68,13 +67,13 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// TokenFromProto returns the token in a protobuf message; the zero Token for nil.
+// TokenFromProto returns the token in a protobuf message; the zero Token if p is nil.
 func TokenFromProto(p *pb.Token) Token {
 	return Token{Identifier: p.GetIdentifier(), Password: p.GetPassword(), Kind: p.GetKind(), Service: p.GetService()}
 }
 
-// EncodeURL returns the token with its password as Hadoop's Token.encodeToUrlString does:
-// unpadded URL-safe base64 of its Writable encoding.
+// EncodeURL returns the token, including its password, in the form of Hadoop's
+// Token.encodeToUrlString: unpadded URL-safe base64 of its Writable encoding.
 func (t Token) EncodeURL() string {
 	return base64.RawURLEncoding.EncodeToString(t.appendWritable(nil))
 }
@@ -97,7 +96,7 @@ func DecodeTokenURL(s string) (Token, error) {
 	return t, nil
 }
 
-// Encode returns the token with its password in its Writable encoding (Token.write).
+// Encode returns the token, including its password, in its Writable encoding (Token.write).
 func (t Token) Encode() []byte { return t.appendWritable(nil) }
 
 // appendWritable appends the token's Writable encoding (Token.write) to b.

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// javaToken is a token that Hadoop's Token wrote as javaTokenURL.
+// javaToken is the token that Hadoop's Token.encodeToUrlString encodes as javaTokenURL.
 var javaToken = Token{
 	Identifier: []byte("identifier"),
 	Password:   []byte("pass\xffword"),

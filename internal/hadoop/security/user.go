@@ -6,10 +6,11 @@ import (
 	"os/user"
 )
 
-// UserGroup says who makes calls, and for whom, as Hadoop's UserGroupInformation does.
+// UserGroup is the user who makes calls and the user on whose behalf they are made, as in
+// Hadoop's UserGroupInformation.
 type UserGroup struct {
 	Effective string // user on whose behalf the calls are made
-	Real      string // user who makes the calls; "" if Effective does
+	Real      string // user who makes the calls; "" if Effective makes them
 }
 
 // String returns "effective" or "effective (by real)".
@@ -21,8 +22,8 @@ func (u UserGroup) String() string {
 }
 
 // CurrentUser returns the user of this process on a cluster without Kerberos: the name in
-// HADOOP_USER_NAME, or else the operating system's user. If HADOOP_PROXY_USER names a
-// different user, that user is Effective, and the user found first is Real.
+// HADOOP_USER_NAME, or else the operating system's user. If HADOOP_PROXY_USER names a different
+// user, Effective is the user in HADOOP_PROXY_USER, and the user of this process is Real.
 func CurrentUser() (UserGroup, error) {
 	name := os.Getenv("HADOOP_USER_NAME")
 	if name == "" {

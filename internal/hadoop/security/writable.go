@@ -11,8 +11,8 @@ func appendBytes[T ~[]byte | ~string](b []byte, p T) []byte {
 	return append(writable.AppendVInt(b, int64(len(p))), p...)
 }
 
-// writableReader decodes Writable values from a byte slice. It never allocates more than
-// the size of the slice, whatever lengths the values claim.
+// writableReader decodes Writable values from a byte slice. It never allocates more than the
+// size of the slice, even if values state larger lengths.
 type writableReader struct{ rest []byte }
 
 // vint decodes an integer.
@@ -21,8 +21,8 @@ func (r *writableReader) vint() (n int64, err error) {
 	return n, err
 }
 
-// count reads the number of entries that follow, each of at least size bytes. It fails if
-// the input is too short for them.
+// count reads the number of entries that follow, each of at least size bytes. It fails if the
+// rest of the input is too short for that many entries.
 func (r *writableReader) count(size int) (int, error) {
 	n, err := r.vint()
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *writableReader) bytes() ([]byte, error) {
 	return value, nil
 }
 
-// text reads bytes as a string.
+// text reads a length and returns that many bytes as a string.
 func (r *writableReader) text() (string, error) {
 	value, err := r.bytes()
 	return string(value), err

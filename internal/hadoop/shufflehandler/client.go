@@ -24,18 +24,18 @@ import (
 )
 
 const (
-	// maxRequestURI is the largest size in bytes of a request's URI. It keeps the request's
-	// first line below the 4,096 bytes that the service reads (Netty's HttpRequestDecoder).
+	// maxRequestURI is the largest size in bytes of a request's URI. It limits the request's
+	// first line to the 4,096 bytes that the service accepts (Netty's HttpRequestDecoder).
 	maxRequestURI = 4000
-	// maxMessage is how many bytes of an error reply's text are read.
+	// maxMessage is the number of bytes of an error reply's text that are read.
 	maxMessage = 1 << 10
-	// busyDelay is how long a client waits after the service has refused a request because
-	// it has too many connections (ShuffleHandler.FETCH_RETRY_DELAY).
+	// busyDelay is the pause before the client repeats a request that the service refused
+	// because of too many connections (ShuffleHandler.FETCH_RETRY_DELAY).
 	busyDelay = time.Second
 )
 
-// ErrUnreachable means that the service did not answer, or that the connection ended
-// before the reply did.
+// ErrUnreachable means that the service did not answer, or that the connection ended before the
+// reply was complete.
 var ErrUnreachable = errors.New("the shuffle service of the node cannot be reached")
 
 // StatusError is a reply with an HTTP status other than 200: 401 if the service does not
@@ -56,8 +56,8 @@ type Options struct {
 	Application string
 	// Password is the password in the containers' [ServiceData].
 	Password []byte
-	// Timeout is how long the service may send nothing before a request fails. Executors
-	// set network.timeout; 0 means two minutes.
+	// Timeout limits the time to connect, and the time of each read and write. A request that
+	// exceeds it fails. Executors set it to network.timeout. 0 means two minutes.
 	Timeout time.Duration
 }
 
@@ -68,13 +68,14 @@ type Client struct {
 	password []byte
 	timeout  time.Duration
 	http     http.Client
-	// algorithm is the index in algorithms of the hash function that a service accepted
-	// last.
+	// algorithm is the index, in algorithms, of the hash function in the last request that a
+	// service accepted.
 	algorithm atomic.Int32
 }
 
-// algorithms are the hash functions that a cluster may use. SHA-1 is Hadoop's default; since
-// Hadoop 3.5 the cluster's configuration can choose another (YARN-11738).
+// algorithms are the hash functions that a cluster may use. SHA-1 is Hadoop's default. Since
+// Hadoop 3.5, the cluster's configuration can select another hash function, such as SHA-256
+// (YARN-11738).
 var algorithms = []func() hash.Hash{sha1.New, sha256.New}
 
 // NewClient returns a Client.
@@ -101,7 +102,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return timedConn{connection, c.timeout}, nil
 }
 
-// timedConn is a connection whose reads and writes fail if they take longer than timeout.
+// timedConn is a connection on which each read and each write fails after timeout.
 type timedConn struct {
 	net.Conn
 	timeout time.Duration
@@ -121,7 +122,8 @@ func (c timedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Section is a partition of a map output that is being received.
+// Section is the partition of one map output in a reply. It reads the partition's bytes from
+// the network.
 type Section struct {
 	MapID string
 	Size  int64
@@ -130,7 +132,8 @@ type Section struct {
 	left  int64
 }
 
-// Read reads the partition's bytes. It fails with ErrUnreachable if the reply ends early.
+// Read reads the partition's bytes. It fails with ErrUnreachable if the connection ends before
+// the last byte.
 func (s *Section) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF
@@ -142,11 +145,11 @@ func (s *Section) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Fetch requests a partition of the map outputs mapIDs from the service at address,
-// host:port, and yields a section for each, in their order. A section can be read until the
-// next one is yielded. The sequence ends after an error, which wraps ErrUnreachable or
-// ErrMalformed, or is a *StatusError or ctx's cause. As one request is for several outputs,
-// the error may be about the first section that was not yielded, or about a later one.
+// Fetch requests one partition of several map outputs from the service at address, host:port.
+// It yields a section for each map output, in the order of mapIDs. A section can be read until
+// the next section is yielded. The sequence ends after an error, which wraps ErrUnreachable or
+// ErrMalformed, or is a *StatusError or ctx's cause. One request is for several outputs, so the
+// error may concern any output whose section was not yielded, not only the next one.
 func (c *Client) Fetch(ctx context.Context, address string, partition int, mapIDs []string) iter.Seq2[*Section, error] {
 	return func(yield func(*Section, error) bool) {
 		for len(mapIDs) > 0 {
@@ -159,7 +162,8 @@ func (c *Client) Fetch(ctx context.Context, address string, partition int, mapID
 	}
 }
 
-// requestURI returns the URI of a request for the first n of the outputs: as many as fit.
+// requestURI returns the URI of a request for mapIDs[:n], where n is as large as maxRequestURI
+// allows, but at least 1.
 func (c *Client) requestURI(partition int, mapIDs []string) (uri string, n int) {
 	var b strings.Builder
 	fmt.Fprintf(&b, Path+"?job=%s&reduce=%d&map=%s", url.QueryEscape(c.job), partition, url.QueryEscape(mapIDs[0]))
@@ -173,8 +177,8 @@ func (c *Client) requestURI(partition int, mapIDs []string) (uri string, n int) 
 	return b.String(), n
 }
 
-// fetch makes one request and yields the sections of the reply, or an error. It reports
-// whether all sections were yielded and the caller wants more.
+// fetch sends one request and yields the sections of the reply, or an error. It reports whether
+// it yielded all sections and each yield returned true.
 func (c *Client) fetch(ctx context.Context, address, uri string, partition int, mapIDs []string, yield func(*Section, error) bool) bool {
 	failed := func(err error) bool {
 		if ctx.Err() != nil {
@@ -187,7 +191,7 @@ func (c *Client) fetch(ctx context.Context, address, uri string, partition int, 
 	if err != nil {
 		return failed(fmt.Errorf("fetch partition %d of %s from %s: %w", partition, mapIDs[0], address, err))
 	}
-	defer func() { _ = body.Close() }() // it was only read
+	defer func() { _ = body.Close() }() // an error loses no data, because the body was only read
 	reply := readers.Get().(*bufio.Reader)
 	reply.Reset(body)
 	defer func() {
@@ -218,10 +222,10 @@ func (c *Client) fetch(ctx context.Context, address, uri string, partition int, 
 
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
 
-// request makes a request and returns the body of the reply, which has status 200 and the
-// right hash. It begins with the algorithm that was accepted last, and tries the other one
-// if the status is 401. While the service has too many connections, it repeats the request,
-// for at most c.timeout.
+// request sends a request and returns the body of the reply, after it has verified the reply's
+// status and hash. It uses the algorithm that was accepted last, and tries the other algorithm
+// if the status is 401. While the service has too many connections, the client sends the
+// request again after each busyDelay, for at most c.timeout.
 func (c *Client) request(ctx context.Context, address, uri string) (io.ReadCloser, error) {
 	began := time.Now()
 	first := c.algorithm.Load()
@@ -266,7 +270,7 @@ func (c *Client) requestHashed(ctx context.Context, address, uri string, algorit
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		message, _ := io.ReadAll(io.LimitReader(response.Body, maxMessage)) // if it fails, the status is the error
+		message, _ := io.ReadAll(io.LimitReader(response.Body, maxMessage)) // after a read error, report the status only
 		_ = response.Body.Close()
 		return nil, &StatusError{Code: response.StatusCode, Message: strings.TrimSpace(string(message))}
 	}
@@ -277,7 +281,8 @@ func (c *Client) requestHashed(ctx context.Context, address, uri string, algorit
 	return response.Body, nil
 }
 
-// jobOf returns the name of an application in requests, such as "job_1410901177871_0001".
+// jobOf returns the name that requests use for an application, such as
+// "job_1410901177871_0001".
 func jobOf(application string) string { return "job" + strings.TrimPrefix(application, "application") }
 
 // hashOf returns the HMAC of a text in base64, with a password as key.

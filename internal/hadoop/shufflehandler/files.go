@@ -14,8 +14,8 @@ import (
 // ServiceName is the name of the service among a NodeManager's auxiliary services.
 const ServiceName = "mapreduce_shuffle"
 
-// EnvPort is the variable by which a NodeManager that has the service tells containers
-// the service's port.
+// EnvPort is the environment variable in which a NodeManager with the service passes the
+// service's port to containers. See [ParsePort].
 const EnvPort = "NM_AUX_SERVICE_" + ServiceName
 
 // Names of the files of a map output.
@@ -24,24 +24,25 @@ const (
 	IndexFile = "file.out.index"
 )
 
-// Directory returns the directory of a map output. local is one of the application's
-// directories on the node, as LOCAL_DIRS lists them in the environment of containers. The
-// NodeManager must be able to read the directory and its files, maybe as a member of
+// Directory returns the directory of a map output. local is one of the application's local
+// directories on the node, which the container's environment variable LOCAL_DIRS lists. The
+// NodeManager must be able to read the directory and its files, for example as a member of
 // their group.
 //
-// The service caches the content of index files by mapID alone, for all applications. So no
-// two outputs on a node may ever have the same mapID, even in different applications.
+// The service caches the content of index files with mapID as the only key, for all
+// applications. So no two outputs on a node may ever have the same mapID, even in different
+// applications.
 func Directory(local, mapID string) string { return filepath.Join(local, "output", mapID) }
 
 // ServiceData returns the service's data for the launch context of containers: a token, of
-// which the service uses only the password. On each node, all requests for an application
-// must use the password of that application's container that was started last.
+// which the service uses only the password. On each node, the service accepts only requests
+// with the password that the launch context of the application's most recently started container
+// had.
 func ServiceData(password []byte) []byte {
 	return security.Token{Password: password}.Encode()
 }
 
-// ParsePort parses the value of EnvPort: the service's metadata, a four-byte number, in
-// base64.
+// ParsePort parses the value of EnvPort: the port as a four-byte number, in base64.
 func ParsePort(value string) (port int, err error) {
 	decoded, err := base64.StdEncoding.DecodeString(value)
 	if err != nil {
@@ -69,9 +70,9 @@ func parseRecord(record []byte) (offset, length int64) {
 	return int64(binary.BigEndian.Uint64(record)), int64(binary.BigEndian.Uint64(record[16:]))
 }
 
-// AppendIndex appends the content of an index file to b: a record for each partition, and
-// the CRC-32 (IEEE) of all records as a number of eight bytes. offsets has the beginning
-// of each partition in the data file, and the end of the last one.
+// AppendIndex appends the content of an index file to b: a record for each partition, and the
+// CRC-32 (IEEE) of all records as a number of eight bytes. offsets are the offsets of the
+// partitions in the data file, and the end of the last partition.
 func AppendIndex(b []byte, offsets []int64) []byte {
 	begin := len(b)
 	for i := range len(offsets) - 1 {
@@ -83,10 +84,11 @@ func AppendIndex(b []byte, offsets []int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(crc32.ChecksumIEEE(b[begin:])))
 }
 
-// ErrDamagedIndex means that AppendIndex cannot have made an index file's content.
+// ErrDamagedIndex means that the content of an index file cannot be a result of AppendIndex.
 var ErrDamagedIndex = errors.New("the index is damaged")
 
-// ParseIndex returns the offsets from which AppendIndex made the content of an index file.
+// ParseIndex returns the offsets in the content of an index file, as they were passed to
+// AppendIndex. It fails with ErrDamagedIndex if the content is damaged.
 func ParseIndex(content []byte) (offsets []int64, err error) {
 	n := len(content) / recordSize
 	if len(content) != n*recordSize+checksumSize || n == 0 {

@@ -13,32 +13,32 @@ import (
 	"sync"
 )
 
-// Path is the path of the URLs of requests.
+// Path is the URL path of requests.
 const Path = "/mapOutput"
 
 // Application is an application whose map outputs a Handler serves.
 type Application struct {
-	// ID is such as "application_1410901177871_0001". Readers set it in Options.
+	// ID is the application's id, such as "application_1410901177871_0001". Readers set the
+	// same id in Options.
 	ID string
-	// Password is the password of the application's requests.
+	// Password is the password with which clients sign their requests for the application.
 	Password []byte
-	// Locals are the application's local directories. Each output is in its Directory in
-	// one of them.
+	// Locals are the application's local directories. Each output is in one of them, in the
+	// subdirectory that [Directory] returns.
 	Locals []string
 }
 
 // Handler serves partitions of map outputs to Clients, as a NodeManager's service does. A
-// client that does not know the application's password gets status 401. A request reaches
-// only files below the application's directories, whatever output it names and wherever
-// symbolic links lead. The zero value serves no application. A Handler is safe for
-// concurrent use.
+// client that does not have the application's password gets status 401. Requests can read only
+// files below the application's local directories, even if map ids or symbolic links refer to
+// other files. The zero value serves no application. A Handler is safe for concurrent use.
 type Handler struct {
 	mu           sync.RWMutex
-	applications map[string]Application // by job
+	applications map[string]Application // by the job's name in requests (see jobOf)
 }
 
-// Add makes the handler serve an application's outputs. It replaces an application with the
-// same id.
+// Add adds an application whose outputs the handler serves. It replaces an application with the
+// same ID.
 func (h *Handler) Add(a Application) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,7 +48,8 @@ func (h *Handler) Add(a Application) {
 	h.applications[jobOf(a.ID)] = a
 }
 
-// Remove makes the handler no longer serve the application with an id.
+// Remove removes the application with the given ID. The handler then refuses requests for the
+// application.
 func (h *Handler) Remove(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,20 +102,20 @@ func localPort(r *http.Request) string {
 	return port
 }
 
-// storedSection is a partition of a map output in its data file.
+// storedSection is the location of a map output's partition in the output's data file.
 type storedSection struct {
-	header         []byte // what precedes the partition in the reply
-	data           string // path of the file, relative to one of a.Locals
+	header         []byte // the encoded sectionHeader, which precedes the partition in the reply
+	data           string // path of the data file, relative to one of Application.Locals
 	offset, length int64
 }
 
-// find returns a partition of the output with an id.
+// find returns the location of a partition of the map output whose id is given.
 func (a *Application) find(id string, partition int64) (storedSection, error) {
 	index, err := a.open(Directory("", id) + "/" + IndexFile)
 	if err != nil {
 		return storedSection{}, err
 	}
-	defer func() { _ = index.Close() }() // it is only read
+	defer func() { _ = index.Close() }() // an error loses no data, because the file is only read
 	info, err := index.Stat()
 	if err != nil {
 		return storedSection{}, err
@@ -136,7 +137,8 @@ func (a *Application) find(id string, partition int64) (storedSection, error) {
 	}, nil
 }
 
-// open opens a file in the first of the application's directories that has it.
+// open opens a file in the first of the application's local directories that contains it. name
+// is the file's path relative to that directory.
 func (a *Application) open(name string) (*os.File, error) {
 	err := os.ErrNotExist
 	for _, local := range a.Locals {
@@ -148,13 +150,13 @@ func (a *Application) open(name string) (*os.File, error) {
 	return nil, err
 }
 
-// send writes a section of a reply.
+// send writes a section of a reply: the header and the partition.
 func (a *Application) send(w io.Writer, s storedSection) error {
 	file, err := a.open(s.data)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it is only read
+	defer func() { _ = file.Close() }() // an error loses no data, because the file is only read
 	if _, err := file.Seek(s.offset, io.SeekStart); err != nil {
 		return err
 	}

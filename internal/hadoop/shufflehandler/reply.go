@@ -15,15 +15,15 @@ const maxMapID = 1000
 // ErrMalformed means that a reply does not follow the protocol.
 var ErrMalformed = errors.New("the reply is malformed")
 
-// sectionHeader is what stands before a map output's partition in a reply.
+// sectionHeader is the header of a map output's partition in a reply.
 type sectionHeader struct {
 	mapID     string
-	length    int64 // bytes of the partition, which follow the header
+	length    int64 // bytes of the partition, which follows the header
 	partition int64
 }
 
-// encode returns the header in the form that readHeader reads. It states the same length
-// before and after compression.
+// encode returns the header in the form that readHeader reads. It encodes length twice, as the
+// length before and after compression.
 func (h sectionHeader) encode() []byte {
 	b := append(writable.AppendVInt(nil, int64(len(h.mapID))), h.mapID...)
 	for _, number := range []int64{h.length, h.length, h.partition} {
@@ -32,8 +32,8 @@ func (h sectionHeader) encode() []byte {
 	return b
 }
 
-// readHeader reads a header: the id as a Text, and three Writable vlongs. They are the
-// partition's length as it is sent, its length before compression, and its number.
+// readHeader reads a header: the map output's id as a Text, and three Writable vlongs, which
+// are the partition's length as it is sent, its length before compression, and its number.
 func readHeader(r *bufio.Reader) (h sectionHeader, err error) {
 	n, err := readVLong(r)
 	if err != nil {
@@ -68,7 +68,7 @@ func readVLong(r io.ByteReader) (int64, error) {
 	return n, noEOF(err)
 }
 
-// noEOF replaces io.EOF by io.ErrUnexpectedEOF, for a reply that ends too early.
+// noEOF returns io.ErrUnexpectedEOF for io.EOF, and any other error unchanged.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -36,7 +36,7 @@ func sum(algorithm func() hash.Hash, password, text string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// appendVLong is WritableUtils.writeVLong.
+// appendVLong appends n in the encoding of Hadoop's WritableUtils.writeVLong.
 func appendVLong(b []byte, n int64) []byte {
 	if n >= -112 && n <= 127 {
 		return append(b, byte(n))
@@ -54,7 +54,7 @@ func appendHeader(b []byte, id string, length int64, partition int) []byte {
 	return appendVLong(appendVLong(appendVLong(b, length), length), int64(partition))
 }
 
-// service is a server with the protocol of Hadoop's shuffle service.
+// service is a server that speaks the protocol of Hadoop's shuffle service.
 type service struct {
 	*httptest.Server
 	password  string

@@ -14,8 +14,8 @@ type source interface {
 	io.ByteReader
 }
 
-// readVLong reads an integer of one to nine bytes (Utils.java of io.file.tfile). A first
-// byte from -32 to 127 is the integer; a smaller one contains the highest bits of the
+// readVLong reads an integer of one to nine bytes (Utils.java of io.file.tfile). A first byte
+// from -32 to 127 is the integer. A smaller first byte contains the highest bits of the
 // integer, or the number of bytes that follow.
 func readVLong(r source) (int64, error) {
 	b, err := r.ReadByte()
@@ -51,11 +51,11 @@ func readVLong(r source) (int64, error) {
 	if following < 4 {
 		return high<<(8*following) | int64(low), nil
 	}
-	// The bytes that follow are the integer. The first of them has its sign.
+	// The following bytes are the integer. The first of them contains the sign.
 	return int64(low<<(64-8*following)) >> (64 - 8*following), nil
 }
 
-// readLength reads an integer that must be from 0 to most.
+// readLength reads an integer. It fails if the integer is not in the range 0 to most.
 func readLength(r source, most int64) (int, error) {
 	n, err := readVLong(r)
 	if err != nil {
@@ -94,7 +94,7 @@ func readVersion(r io.Reader) (major, minor int16, err error) {
 	return int16(binary.BigEndian.Uint16(b[:])), int16(binary.BigEndian.Uint16(b[2:])), nil
 }
 
-// unexpected returns io.ErrUnexpectedEOF if err is io.EOF, else err.
+// unexpected returns io.ErrUnexpectedEOF for io.EOF, and any other error unchanged.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -27,8 +27,8 @@ var magic = []byte{0xd1, 0x11, 0xd3, 0x68, 0x91, 0xb5, 0xd7, 0xb6, 0x39, 0xdf, 0
 const (
 	majorVersion = 1
 	trailerSize  = 8 + 4 + 16 // bytes at the end: position of the index, version, magic number
-	// maxIndex is the largest index in bytes, far more than any number of containers
-	// needs.
+	// maxIndex is the largest accepted index in bytes. The indexes of real files are far
+	// smaller.
 	maxIndex = 16 << 20
 	maxKey   = 64 << 10 // largest key in bytes
 
@@ -37,8 +37,8 @@ const (
 	metaNamePrefix = "data:"
 )
 
-// ErrFormat means that a file is not a TFile, is damaged, or is incomplete. Errors that
-// wrap it name the part of the file.
+// ErrFormat means that a file is not a TFile, is damaged, or is incomplete. Errors that wrap
+// ErrFormat name the part of the file.
 var ErrFormat = errors.New("not a whole TFile")
 
 // Reader reads one TFile. It is not safe for concurrent use.
@@ -51,19 +51,20 @@ type Reader struct {
 
 	next  int           // number of the next block
 	block *bufio.Reader // the block being read; nil if the next one must be opened
-	value *value        // the value of the last record
-	err   error         // once set, what every call of Next returns
+	value *value        // the value of the record that Next returned last
+	err   error         // if not nil, the error that every call of Next returns
 }
 
-// region is a block's offset and compressed size in the file, and its raw size, in bytes.
+// region is a block's offset and compressed size in the file, and its uncompressed size (raw),
+// in bytes.
 type region struct{ offset, compressed, raw int64 }
 
 // Is reports whether a file that begins with head may be a TFile. head must have at least
 // 16 bytes.
 func Is(head []byte) bool { return bytes.HasPrefix(head, magic) }
 
-// NewReader returns a reader of a TFile of size bytes. It reads the file's indexes,
-// and fails with ErrFormat if the file is not a TFile or was not completed.
+// NewReader returns a reader of a TFile. size is the file's size in bytes. NewReader reads
+// the file's indexes, and fails with ErrFormat if the file is not a TFile or was not completed.
 func NewReader(file io.ReaderAt, size int64) (*Reader, error) {
 	r := &Reader{file: file, size: size}
 	if err := r.readIndexes(); err != nil {
@@ -72,9 +73,8 @@ func NewReader(file io.ReaderAt, size int64) (*Reader, error) {
 	return r, nil
 }
 
-// failed prefixes err with what, the part of the file that could not be read. The result
-// wraps ErrFormat, unless reading the underlying file failed for a reason other than its
-// end.
+// failed prefixes err with what, the part of the file that could not be read. The result wraps
+// ErrFormat, except if err is a brokenFile.
 func failed(what string, err error) error {
 	var broken *brokenFile
 	if errors.As(err, &broken) {
@@ -83,7 +83,8 @@ func failed(what string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrFormat, what, err)
 }
 
-// brokenFile is an error of the underlying file, not of the format.
+// brokenFile is an error of reading the underlying file. It does not mean that the format is
+// wrong.
 type brokenFile struct{ err error }
 
 func (b *brokenFile) Error() string { return b.err.Error() }
@@ -242,9 +243,9 @@ func (r *Reader) Compression() string { return r.compression }
 // Records returns the number of records that the file's index states.
 func (r *Reader) Records() int64 { return r.records }
 
-// Next returns the next record, or io.EOF after the last one. key and content are valid
-// until the next call, which skips the rest of content. It fails with ErrFormat if the
-// file is damaged.
+// Next returns the next record, or io.EOF after the last record. key and content are valid
+// until the next call, which skips the rest of content. Next fails with ErrFormat if the file
+// is damaged.
 func (r *Reader) Next() (key []byte, content io.Reader, err error) {
 	if r.err != nil {
 		return nil, nil, r.err
@@ -256,7 +257,8 @@ func (r *Reader) Next() (key []byte, content io.Reader, err error) {
 	return key, r.value, nil
 }
 
-// Block returns the number, from 0, of the block of the last record.
+// Block returns the number, from 0, of the block that contains the record that Next returned
+// last.
 func (r *Reader) Block() int { return r.next - 1 }
 
 // Seek makes Next return the first record of the block with the given number, from 0.
@@ -271,7 +273,7 @@ func (r *Reader) Seek(block int) error {
 func (r *Reader) nextKey() ([]byte, error) {
 	if r.value != nil {
 		if _, err := io.Copy(io.Discard, r.value); err != nil {
-			return nil, err // err says where in the file
+			return nil, err // err names the block
 		}
 	}
 	for {

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// appendVLong writes a number as Utils.writeVLong does.
+// appendVLong appends a number in the encoding of Hadoop's Utils.writeVLong.
 func appendVLong(b []byte, n int64) []byte {
 	if n >= -32 && n < 128 {
 		return append(b, byte(n))
@@ -49,7 +49,7 @@ func appendLow(b []byte, n int64, bytes int) []byte {
 func TestNumbers(t *testing.T) {
 	for encoded, want := range map[string]int64{
 		"\x00": 0, "\x7f": 127, "\xe0": -32, // one byte
-		"\xcc\x80": 128, "\xdf\xff": 19*256 + 255, "\xb8\x00": -20 * 256, // two
+		"\xcc\x80": 128, "\xdf\xff": 19*256 + 255, "\xb8\x00": -20 * 256, // two bytes
 		"\xa8\x14\x00": 20 * 256, "\x98\x00\x00": -16 << 16,
 		"\x90\x10\x00\x00": 16 << 16, "\x88\x00\x00\x00": -8 << 24,
 		"\x83\x08\x00\x00\x00":                 8 << 24,
@@ -76,7 +76,7 @@ func TestNumbers(t *testing.T) {
 
 type record struct{ key, value string }
 
-// write writes a TFile of blocks of records, with values in chunks.
+// write returns a TFile of blocks of records. Each value is divided into chunks of chunk bytes.
 func write(compression string, chunk int, blocks ...[]record) []byte {
 	file := bytes.Clone(magic)
 	type written struct {
@@ -219,7 +219,7 @@ func TestDamagedFiles(t *testing.T) {
 	require.ErrorIs(t, err, ErrFormat)
 }
 
-// failing is a file whose reads fail.
+// failing is a file whose reads fail with errDisk.
 type failing struct{}
 
 var errDisk = errors.New("the disk is gone")

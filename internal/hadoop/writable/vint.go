@@ -13,10 +13,10 @@ var ErrTruncated = errors.New("the data ends too early")
 // ErrRange means that an encoded integer does not fit into an int64.
 var ErrRange = errors.New("the number is out of range")
 
-// AppendVInt appends n in the encoding of Hadoop's WritableUtils.writeVLong. A number from
-// -112 to 127 is one byte. For other numbers, the first byte encodes sign and length. After
-// -113 to -120, the 1 to 8 bytes of a positive number follow; after -121 to -128, the 1 to
-// 8 bytes of the bitwise complement of a negative number. The highest byte comes first.
+// AppendVInt appends n in the encoding of Hadoop's WritableUtils.writeVLong. A number from -112
+// to 127 is one byte. For other numbers, the first byte encodes sign and length. After -113 to
+// -120, the 1 to 8 bytes of a positive number follow; after -121 to -128, the 1 to 8 bytes of
+// the bitwise complement of a negative number. The most significant byte comes first.
 func AppendVInt(b []byte, n int64) []byte {
 	if n >= -112 && n <= 127 {
 		return append(b, byte(n))
@@ -65,7 +65,8 @@ func VInt(b []byte) (n int64, rest []byte, err error) {
 	return int64(value), b[length:], nil
 }
 
-// following returns how many bytes follow head, the first of an integer's several bytes.
+// following returns the number of bytes that follow head, the first byte of an integer of
+// several bytes.
 func following(head int8) int {
 	if head < -120 {
 		return -120 - int(head)

@@ -8,16 +8,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// AllocateRequest is an ApplicationMaster's heartbeat, with changes since the previous
-// one.
+// AllocateRequest is an ApplicationMaster's heartbeat, with the changes since the previous
+// heartbeat.
 type AllocateRequest struct {
 	// ResponseID is the ResponseID of the last response; 0 in the first request. A request
 	// that repeats the previous ResponseID gets the previous response again.
 	ResponseID int32
 	Progress   float32           // progress of the application, 0 to 1
 	Asks       []ResourceRequest // the resource requests that have changed
-	Releases   []ContainerID     // containers to give back, started or not
-	// BlacklistAdd and BlacklistRemove change the list of hosts and racks to avoid.
+	Releases   []ContainerID     // containers to release; running ones are killed
+	// BlacklistAdd and BlacklistRemove are names of hosts and racks to add to, or remove from,
+	// the application's blacklist.
 	BlacklistAdd    []string
 	BlacklistRemove []string
 }
@@ -36,9 +37,9 @@ const (
 // AllocateResponse contains what has changed since the last response.
 type AllocateResponse struct {
 	Command    AMCommand
-	ResponseID int32 // ResponseID of the next request
-	// Allocated are new containers, to be started or released within
-	// yarn.resourcemanager.rm.container-allocation.expiry-interval-ms (10 min by
+	ResponseID int32 // the ResponseID that the next request must have
+	// Allocated are new containers. The ResourceManager releases a container that is not
+	// started within yarn.resourcemanager.rm.container-allocation.expiry-interval-ms (10 min by
 	// default).
 	Allocated []Container
 	// Completed are containers that have ended. Each is reported once, and possibly again
@@ -47,15 +48,15 @@ type AllocateResponse struct {
 	UpdatedNodes []NodeReport // nodes whose state has changed
 	ClusterNodes int32        // number of NodeManagers in the cluster
 	Preemption   *Preemption  // notice of coming preemptions; nil if there are none
-	// NMTokens are for those nodes of allocated containers for which the ResourceManager
-	// has not sent a token before.
+	// NMTokens has a token for each node of Allocated for which the ResourceManager has not sent
+	// a token before.
 	NMTokens []NMToken
 }
 
-// Allocate sends a heartbeat. The ResourceManager fails an attempt that sends no
-// heartbeat for yarn.am.liveness-monitor.expiry-interval-ms (10 min by default). A
-// heartbeat whose response was lost must be sent again with the same ResponseID. If
-// the response contains a new AMRMToken, Allocate uses it from then on.
+// Allocate sends a heartbeat. The ResourceManager fails an attempt that sends no heartbeat for
+// yarn.am.liveness-monitor.expiry-interval-ms (10 min by default). If the response to a
+// heartbeat is lost, the caller must send the heartbeat again with the same ResponseID. If the
+// response contains a new AMRMToken, Allocate sets it as the token of new connections.
 func (c *AMClient) Allocate(ctx context.Context, request AllocateRequest) (*AllocateResponse, error) {
 	response := &pb.AllocateResponse{}
 	err := c.rpc.Call(ctx, "allocate", &pb.AllocateRequest{

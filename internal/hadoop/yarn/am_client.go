@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ApplicationMasterProtocol is the protocol's name in calls, which is that of a Java
-// interface (ProtocolInfo of ApplicationMasterProtocolPB; version 1).
+// ApplicationMasterProtocol is the protocol's name in RPC calls, the name of a Java interface
+// (ProtocolInfo of ApplicationMasterProtocolPB; version 1).
 const ApplicationMasterProtocol = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 
 // amRetryFor is the default of ClientOptions.RetryFor for calls to the ResourceManager. It
@@ -33,12 +33,12 @@ func AMRMToken(c *security.Credentials) (security.Token, error) {
 }
 
 // AMClient calls the ResourceManager's scheduler for one ApplicationMaster. It is safe for
-// concurrent use, except that calls of Allocate must come one after the other.
+// concurrent use, except that calls of Allocate must not overlap.
 type AMClient struct{ rpc *ipc.Client }
 
 // NewAMClient returns a client of the schedulers at addresses, a host:port for each
-// ResourceManager (yarn.resourcemanager.scheduler.address; port 8030 by default). It
-// connects with the first call.
+// ResourceManager (yarn.resourcemanager.scheduler.address; port 8030 by default). The client
+// connects at the first call.
 func NewAMClient(addresses []string, options ClientOptions) *AMClient {
 	return &AMClient{rpc: ipc.NewClient(addresses, options.ipcOptions(ApplicationMasterProtocol, amRetryFor))}
 }
@@ -46,8 +46,8 @@ func NewAMClient(addresses []string, options ClientOptions) *AMClient {
 // SetToken replaces the token that new connections use.
 func (c *AMClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
-// ActiveIndex returns the index, in NewAMClient's addresses, of the ResourceManager to
-// which new calls go.
+// ActiveIndex returns the index, in NewAMClient's addresses, of the ResourceManager that
+// receives new calls.
 func (c *AMClient) ActiveIndex() int { return c.rpc.ActiveIndex() }
 
 // Close closes the connection and waits for its goroutines. Pending calls fail with
@@ -68,7 +68,7 @@ type RegisterResponse struct {
 	// NMTokens are for the nodes of containers that earlier attempts started and that still
 	// run.
 	NMTokens    []NMToken
-	ChecksCores bool // whether the scheduler checks virtual cores, not only memory
+	ChecksCores bool // whether the scheduler takes virtual cores into account, not only memory
 }
 
 // NMToken is the token with which an ApplicationMaster calls the NodeManager Node.
@@ -104,7 +104,7 @@ func (c *AMClient) Register(ctx context.Context, request RegisterRequest) (*Regi
 	return r, nil
 }
 
-// FinalStatus is how an application ended, as its ApplicationMaster reports it.
+// FinalStatus is the result of an application, as its ApplicationMaster reports it.
 type FinalStatus int32
 
 // Final statuses, with the protocol's numbers.
@@ -118,13 +118,13 @@ const (
 // FinishRequest is the request to unregister an attempt.
 type FinishRequest struct {
 	Status      FinalStatus
-	Diagnostics string // reason for Status, which YARN shows to the user
-	TrackingURL string // where the application is shown after its end; "" for none
+	Diagnostics string // reason for Status, which YARN displays to the user
+	TrackingURL string // URL of the application's web page after its end; "" for none
 }
 
-// Finish unregisters the attempt. It returns true once the ResourceManager has stored the
-// final state. If it returns false, call it again after a pause (Hadoop's client waits 100
-// ms).
+// Finish unregisters the attempt. It returns true if the ResourceManager has stored the final
+// state. If it returns false, the caller must call it again after a pause (Hadoop's client
+// waits 100 ms).
 func (c *AMClient) Finish(ctx context.Context, request FinishRequest) (bool, error) {
 	response := &pb.FinishApplicationMasterResponse{}
 	finish := &pb.FinishApplicationMasterRequest{

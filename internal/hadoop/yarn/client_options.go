@@ -21,15 +21,14 @@ type ClientOptions struct {
 	Kerberos *kerberos.Service
 
 	Logger *slog.Logger // logs connections, retries and failovers; default: none
-	// RetryFor is how long a call is retried while no server answers.
-	// Default: 15 min for the ResourceManager, 3 min for a NodeManager
-	// (yarn.resourcemanager.connect.max-wait.ms,
+	// RetryFor is how long a call is retried if no server answers. Default: 15 min for the
+	// ResourceManager, 3 min for a NodeManager (yarn.resourcemanager.connect.max-wait.ms,
 	// yarn.client.nodemanager-connect.max-wait-ms).
 	RetryFor time.Duration
 	Dial     func(ctx context.Context, network, address string) (net.Conn, error) // opens connections; default: net.Dialer's DialContext
 }
 
-// ipcOptions returns an ipc.Client's options. retryFor is used if RetryFor is 0.
+// ipcOptions returns the options of an ipc.Client. retryFor is the default of RetryFor.
 func (o ClientOptions) ipcOptions(protocol string, retryFor time.Duration) ipc.Options {
 	if o.RetryFor != 0 {
 		retryFor = o.RetryFor

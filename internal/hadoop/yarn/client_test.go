@@ -48,8 +48,9 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// newAMServer returns a server with one method of ApplicationMasterProtocol and a client of
-// it. Calls return response, and their requests are sent to the channel.
+// newAMServer returns a client, and a server that implements one method of
+// ApplicationMasterProtocol. The method returns response, and sends each request to the
+// channel.
 func newAMServer[Request, Response any, PRequest interface {
 	*Request
 	proto.Message
@@ -69,7 +70,7 @@ func newAMServer[Request, Response any, PRequest interface {
 	return client, server, requests
 }
 
-// same fails if messages differ.
+// same fails the test if the messages differ.
 func same(t *testing.T, want, got proto.Message) {
 	t.Helper()
 	require.Empty(t, cmp.Diff(want, got, protocmp.Transform()))

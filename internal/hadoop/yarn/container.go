@@ -7,12 +7,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ExecutionType says whether resources are reserved for a container.
+// ExecutionType specifies whether resources are reserved for a container.
 type ExecutionType int32
 
 const (
-	Guaranteed    ExecutionType = iota // start at once, on reserved resources
-	Opportunistic                      // may wait on their node, and are preempted first
+	Guaranteed    ExecutionType = iota // starts at once, on reserved resources
+	Opportunistic                      // may wait for resources on its node, and is preempted first
 )
 
 // String returns "guaranteed" or "opportunistic".
@@ -41,16 +41,17 @@ func executionType(p pb.ExecutionType) ExecutionType {
 type Container struct {
 	ID   ContainerID
 	Node NodeID
-	// NodeHTTPAddress is the host:port of the node's web interface, with the logs.
+	// NodeHTTPAddress is the host:port of the node's web interface, which shows the container's
+	// logs.
 	NodeHTTPAddress string
 	Resource        Resource
 	Priority        int32
-	Token           security.Token // container token that StartContainers needs
+	Token           security.Token // container token, for NodeClient.StartContainers
 	ExecutionType   ExecutionType
 	// AllocationRequestID is the AllocationRequestID of the ResourceRequest for which the
-	// container was allocated; -1 if that had none.
+	// container was allocated; -1 if the request had none.
 	AllocationRequestID int64
-	Version             int32 // how often Resource was changed
+	Version             int32 // number of changes of Resource since the allocation
 }
 
 func container(p *pb.Container) Container {
@@ -67,7 +68,7 @@ func container(p *pb.Container) Container {
 	}
 }
 
-// ContainerState is a step in a container's life.
+// ContainerState is the state of a container at its NodeManager.
 type ContainerState int32
 
 // The states of a container, with the protocol's numbers.
@@ -91,13 +92,13 @@ func (s ContainerState) String() string {
 	}
 }
 
-// ContainerStatus is the state of a container, or how it ended.
+// ContainerStatus is the state of a container and, if the container has ended, the reason.
 type ContainerStatus struct {
 	ID    ContainerID
 	State ContainerState
-	// ExitStatus is ExitUnknown until State is ContainerComplete.
+	// ExitStatus is ExitUnknown before State is ContainerComplete.
 	ExitStatus ExitStatus
-	// Diagnostics is text for people, often the end of the container's standard error.
+	// Diagnostics is an explanation for users, often the end of the container's standard error.
 	Diagnostics   string
 	Resource      Resource
 	ExecutionType ExecutionType

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// ExitStatus is how a container ended: the exit code of its process, or a negative value
-// that YARN sets (ContainerExitStatus).
+// ExitStatus is the exit code of a container's process, or a negative value that YARN sets
+// (ContainerExitStatus).
 type ExitStatus int32
 
 // The exit statuses that YARN sets.
@@ -25,7 +25,8 @@ const (
 	ExitUnknown                    ExitStatus = -1000 // the container has not ended
 )
 
-// signalBase is what a shell adds to the number of the signal that ended a command.
+// signalBase plus a signal's number is the exit code that a shell reports for a command that
+// the signal ended.
 const signalBase = 128
 
 // Meaning describes the status in words.

@@ -13,7 +13,7 @@ import (
 
 // ApplicationID is the id of an application.
 type ApplicationID struct {
-	ClusterTimestamp int64 // start of the accepting ResourceManager, in milliseconds since 1970
+	ClusterTimestamp int64 // start time of the ResourceManager that assigned the id, in milliseconds since 1970
 	Sequence         int32 // the application's number at that ResourceManager, from 1
 }
 
@@ -36,11 +36,11 @@ func (id AttemptID) String() string {
 	return fmt.Sprintf("appattempt_%d_%04d_%06d", id.Application.ClusterTimestamp, id.Application.Sequence, id.Attempt)
 }
 
-// epochShift is the number of bits of ContainerID.ID that hold the sequence number; the
-// epoch is above them (ContainerId.CONTAINER_ID_BITMASK).
+// epochShift is the number of bits of ContainerID.ID that contain the sequence number. The
+// higher bits contain the epoch (ContainerId.CONTAINER_ID_BITMASK).
 const epochShift = 40
 
-// ContainerID is the id of a container. It can be the key of a map.
+// ContainerID is the id of a container. It is comparable, so it can be the key of a map.
 type ContainerID struct {
 	Attempt AttemptID
 	// ID has the container's sequence number in its low 40 bits. The higher bits are the
@@ -48,10 +48,10 @@ type ContainerID struct {
 	ID int64
 }
 
-// Epoch returns how often the ResourceManager had restarted when it made the id.
+// Epoch returns the number of ResourceManager restarts before the id was assigned.
 func (id ContainerID) Epoch() int64 { return id.ID >> epochShift }
 
-// Sequence returns the container's number among those of its attempt and epoch.
+// Sequence returns the container's number, from 1, within its attempt and epoch.
 func (id ContainerID) Sequence() int64 { return id.ID & (1<<epochShift - 1) }
 
 // String returns the id's usual form, such as "container_e17_1410901177871_0001_01_000005"
@@ -73,7 +73,7 @@ type NodeID struct {
 // String returns "host:port".
 func (id NodeID) String() string { return net.JoinHostPort(id.Host, strconv.Itoa(int(id.Port))) }
 
-// ParseApplicationID reads what ApplicationID.String writes.
+// ParseApplicationID parses an id in the format of ApplicationID.String.
 func ParseApplicationID(s string) (ApplicationID, error) {
 	n, err := parseID(s, "application", 63, 31)
 	if err != nil {
@@ -82,7 +82,7 @@ func ParseApplicationID(s string) (ApplicationID, error) {
 	return ApplicationID{ClusterTimestamp: n[0], Sequence: int32(n[1])}, nil
 }
 
-// ParseAttemptID reads what AttemptID.String writes.
+// ParseAttemptID parses an id in the format of AttemptID.String.
 func ParseAttemptID(s string) (AttemptID, error) {
 	n, err := parseID(s, "appattempt", 63, 31, 31)
 	if err != nil {
@@ -91,7 +91,7 @@ func ParseAttemptID(s string) (AttemptID, error) {
 	return AttemptID{Application: ApplicationID{ClusterTimestamp: n[0], Sequence: int32(n[1])}, Attempt: int32(n[2])}, nil
 }
 
-// ParseContainerID reads what ContainerID.String writes, with or without an epoch.
+// ParseContainerID parses an id in the format of ContainerID.String, with or without an epoch.
 func ParseContainerID(s string) (ContainerID, error) {
 	rest, epoch := s, int64(0)
 	if after, ok := strings.CutPrefix(s, "container_e"); ok {
@@ -110,8 +110,8 @@ func ParseContainerID(s string) (ContainerID, error) {
 	return ContainerID{Attempt: attempt, ID: epoch<<epochShift | n[3]}, nil
 }
 
-// parseID returns the numbers in "prefix_n_n…". There must be one for each element of bits,
-// not negative and of at most that many bits.
+// parseID returns the numbers in "prefix_n_n…", one for each element of bits. The element is
+// the largest number of bits that the number may have. Negative numbers are malformed.
 func parseID(s, prefix string, bits ...int) ([]int64, error) {
 	parts := strings.Split(s, "_")
 	if len(parts) != len(bits)+1 || parts[0] != prefix {
@@ -137,7 +137,7 @@ func malformedID(s, kind string) error {
 	return fmt.Errorf("%q is no %s id: it looks like %s", s, kind, example[kind])
 }
 
-// ParseNodeID reads "host:port".
+// ParseNodeID parses "host:port".
 func ParseNodeID(s string) (NodeID, error) {
 	host, portText, err := net.SplitHostPort(s)
 	if err != nil {

@@ -16,7 +16,7 @@ var (
 	attempt     = AttemptID{Application: application, Attempt: 1}
 )
 
-// containerNumber returns the id n of a container of the attempt.
+// containerNumber returns the id of the attempt's container with the ID n.
 func containerNumber(n int64) ContainerID { return ContainerID{Attempt: attempt, ID: n} }
 
 func TestIDsReadAsJavaWritesThem(t *testing.T) {
@@ -114,7 +114,7 @@ func TestResource(t *testing.T) {
 	require.Equal(t, "2048 MB, 3 vcores, 2 fpga, 1 yarn.io/gpu", r.String())
 	require.Equal(t, r, resource(r.proto()))
 
-	// In its messages, a daemon lists every resource type, including memory and cores.
+	// Daemons send every resource type in the list of values, including memory and cores.
 	name, unit, gpu, gpus := "memory-mb", "Mi", "yarn.io/gpu", int64(4)
 	fromDaemon := &pb.Resource{Memory: &r.MemoryMB, VirtualCores: &r.VCores, Values: []*pb.ResourceInformation{
 		{Key: &name, Value: &r.MemoryMB, Units: &unit}, {Key: &gpu, Value: &gpus},

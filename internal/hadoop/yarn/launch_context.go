@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ResourceType is what a NodeManager does with a file that it has fetched.
+// ResourceType specifies whether a NodeManager unpacks a file that it has fetched.
 type ResourceType int32
 
 // The types of local resources, with the protocol's numbers.
@@ -23,7 +23,7 @@ const (
 	FileResource    ResourceType = 2 // not unpacked
 )
 
-// Visibility says which containers on a NodeManager share a localized file.
+// Visibility specifies which containers on a NodeManager share a localized file.
 type Visibility int32
 
 // The visibilities of local resources, with the protocol's numbers.
@@ -31,8 +31,8 @@ const (
 	// PublicVisibility shares the file among all users of the node, who must all be
 	// allowed to read it and to search its parent directories.
 	PublicVisibility      Visibility = 1
-	PrivateVisibility     Visibility = 2 // among the applications of the submitting user
-	ApplicationVisibility Visibility = 3 // among the containers of the application
+	PrivateVisibility     Visibility = 2 // shares it among the applications of the submitting user
+	ApplicationVisibility Visibility = 3 // shares it among the containers of the application
 )
 
 // LocalResource is a file that a NodeManager fetches ("localizes") for a container.
@@ -42,8 +42,8 @@ type LocalResource struct {
 	// in ContainerLaunchContext.LocalResources.
 	URL string
 	// Size, in bytes, and Timestamp, the modification time in milliseconds since 1970, must
-	// be those of the file; otherwise the NodeManager does not fetch it, and the container
-	// fails.
+	// equal those of the stored file. Otherwise the NodeManager does not fetch it, and the
+	// container fails.
 	Size       int64
 	Timestamp  int64
 	Type       ResourceType
@@ -81,7 +81,7 @@ func (r LocalResource) proto() (*pb.LocalResource, error) {
 	return p, nil
 }
 
-// Access is a right on an application that users other than its owner can have.
+// Access is a right on an application that can be granted to users other than its owner.
 type Access int32
 
 // The access rights, with the protocol's numbers.
@@ -92,38 +92,40 @@ const (
 
 // ContainerLaunchContext describes how a NodeManager starts a container.
 type ContainerLaunchContext struct {
-	// LocalResources are linked into the working directory, by the name of the link.
+	// LocalResources are the files to localize, by the name of their link in the working
+	// directory.
 	LocalResources map[string]LocalResource
-	// Env is the environment. The NodeManager replaces <LOG_DIR>, {{VAR}} and <CPS> in
-	// the values, and exports each value between double quotes in a shell script. So the
-	// shell expands $VAR; escape quotes, backquotes and backslashes by a backslash.
+	// Env are the environment variables. The NodeManager replaces <LOG_DIR>, {{VAR}} and <CPS>
+	// in the values, and exports each value between double quotes in a shell script. So the
+	// shell expands $VAR, and the caller must escape quotes, backquotes and backslashes by a
+	// backslash.
 	Env map[string]string
-	// Commands are joined by spaces to one command line, in which the NodeManager
-	// replaces <LOG_DIR> by the container's log directory. The script runs exec /bin/bash
-	// -c "…", so its shell expands the line once before bash does.
+	// Commands are joined by spaces to one command line, in which the NodeManager replaces
+	// <LOG_DIR> by the container's log directory. The NodeManager's script runs exec /bin/bash
+	// -c "…", so the script's shell expands the line once before bash does.
 	Commands []string
-	// Tokens is the content of the credentials file whose path the container finds in the
-	// variable HADOOP_TOKEN_FILE_LOCATION; empty for none.
+	// Tokens is the content of the credentials file whose path is in the container's
+	// environment variable HADOOP_TOKEN_FILE_LOCATION; empty for none.
 	Tokens []byte
-	// ServiceData is data for the NodeManager's auxiliary services, by their names. A
-	// NodeManager that lacks one of them refuses the container (ErrNoAuxService).
+	// ServiceData is data for the NodeManager's auxiliary services, by service name. A
+	// NodeManager that lacks one of the services refuses the container (ErrNoAuxService).
 	ServiceData map[string][]byte
-	// ACLs lists the users and groups with each right: "user1,user2 group1,group2" or
+	// ACLs are the users and groups that have each right, as "user1,user2 group1,group2" or
 	// "*".
 	ACLs map[Access]string
-	// Shared is added to the fields above, if not nil. No local resource, variable or
-	// right may be in both.
+	// Shared, if not nil, is added to the other fields. A local resource, variable or right
+	// must not be in both Shared and the other fields.
 	Shared *SharedLaunch
 }
 
-// SharedLaunch is what several launch contexts have in common, encoded once.
+// SharedLaunch is the common part of several launch contexts. It is encoded only once.
 type SharedLaunch struct {
 	encoded []byte
 	context ContainerLaunchContext
 }
 
-// NewSharedLaunch encodes a shared context. It fails if a local resource's URL is
-// invalid.
+// NewSharedLaunch encodes the common part of several launch contexts. It fails if a local
+// resource's URL is invalid.
 func NewSharedLaunch(context ContainerLaunchContext) (*SharedLaunch, error) {
 	message, err := context.proto()
 	if err != nil {
@@ -136,30 +138,29 @@ func NewSharedLaunch(context ContainerLaunchContext) (*SharedLaunch, error) {
 	return &SharedLaunch{encoded: encoded, context: context}, nil
 }
 
-// Context returns NewSharedLaunch's argument.
+// Context returns the argument of NewSharedLaunch.
 func (s *SharedLaunch) Context() ContainerLaunchContext { return s.context }
 
-// String returns only the numbers of entries, because environments and tokens may be
-// secret.
+// String returns only the numbers of entries, because the environment and tokens may be secret.
 func (c ContainerLaunchContext) String() string {
 	return fmt.Sprintf("launch context (%d local resources, %d variables, %d commands)", len(c.LocalResources), len(c.Env), len(c.Commands))
 }
 
-// Format writes String for every verb, so that no format prints a secret.
+// Format writes c.String() for every verb, so that no format prints a secret.
 func (c ContainerLaunchContext) Format(state fmt.State, _ rune) {
 	_, _ = io.WriteString(state, c.String())
 }
 
-// LogValue makes slog log String.
+// LogValue returns c.String() as the value that slog logs.
 func (c ContainerLaunchContext) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // proto returns the protobuf message. Its entries are sorted by key, so that equal contexts
-// give equal bytes.
+// have equal encodings.
 func (c ContainerLaunchContext) proto() (*pb.ContainerLaunchContext, error) {
 	p := &pb.ContainerLaunchContext{Commands: c.Commands}
 	if c.Shared != nil {
-		// Protobuf copies unknown fields as they are. So the shared part, which is set as
-		// unknown fields, is not encoded again.
+		// Protobuf writes unknown fields unchanged. So the shared part is set as unknown
+		// fields, and is not encoded again.
 		p.ProtoReflect().SetUnknown(c.Shared.encoded)
 	}
 	if len(c.Tokens) > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ContainerManagementProtocol is the protocol's name in calls, which is that of a Java
-// interface (ProtocolInfo of ContainerManagementProtocolPB; version 1).
+// ContainerManagementProtocol is the protocol's name in RPC calls, the name of a Java interface
+// (ProtocolInfo of ContainerManagementProtocolPB; version 1).
 const ContainerManagementProtocol = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 
 // nodeRetryFor is the default of ClientOptions.RetryFor for calls to a NodeManager. It is
@@ -24,8 +24,8 @@ type NodeClient struct {
 	rpc  *ipc.Client
 }
 
-// NewNodeClient returns a client of the NodeManager at node, whose NMToken is
-// options.Token. It connects with the first call.
+// NewNodeClient returns a client of the NodeManager at node, whose NMToken is options.Token.
+// The client connects at the first call.
 func NewNodeClient(node NodeID, options ClientOptions) *NodeClient {
 	return &NodeClient{
 		node: node,
@@ -46,10 +46,11 @@ type StartRequest struct {
 	Launch         ContainerLaunchContext
 }
 
-// StartContainers starts containers that were allocated on the node. started lists those
-// that the NodeManager accepted; it fetches their files and starts them later. failed has
-// an error for each of the others. If the call fails with err, any of the containers may
-// have been started, unless err wraps a *ipc.ConnectionError whose Sent is false.
+// StartContainers starts containers that were allocated on the node. started lists the
+// containers that the NodeManager accepted; the NodeManager then fetches their files before it
+// starts them. failed has an error for each other container. If err is not nil, any of the
+// containers may have been started, except if err wraps a *ipc.ConnectionError whose Sent is
+// false.
 func (c *NodeClient) StartContainers(ctx context.Context, requests []StartRequest) (started []ContainerID, failed map[ContainerID]error, err error) {
 	message := &pb.StartContainersRequest{}
 	for _, request := range requests {
@@ -69,9 +70,8 @@ func (c *NodeClient) StartContainers(ctx context.Context, requests []StartReques
 	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
 }
 
-// StopContainers kills containers on the node. stopped includes containers that had ended a
-// short time before. failed has an error for each container that the NodeManager does not
-// know.
+// StopContainers kills containers on the node. stopped includes containers that had ended
+// shortly before. failed has an error for each container that the NodeManager does not know.
 func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (stopped []ContainerID, failed map[ContainerID]error, err error) {
 	response := &pb.StopContainersResponse{}
 	request := &pb.StopContainersRequest{ContainerIds: convert(ids, ContainerID.proto)}
@@ -92,7 +92,7 @@ func (c *NodeClient) Statuses(ctx context.Context, ids []ContainerID) (statuses 
 	return convert(response.GetStatuses(), containerStatus), containerErrors(response.GetFailed()), nil
 }
 
-// containerErrors returns the exceptions of a response by container, or nil.
+// containerErrors returns the exceptions of a response by container; nil if there are none.
 func containerErrors(failed []*pb.ContainerException) map[ContainerID]error {
 	if len(failed) == 0 {
 		return nil

@@ -24,7 +24,7 @@ func newNodeClient(t *testing.T, server *ipctest.Server) *NodeClient {
 	return client
 }
 
-// refusal returns a node's exception about one container.
+// refusal returns a NodeManager's exception for the container n.
 func refusal(n int64) *pb.ContainerException {
 	return &pb.ContainerException{ContainerId: containerNumber(n).proto(), Exception: &pb.SerializedException{
 		ClassName: proto.String("org.apache.hadoop.yarn.exceptions.InvalidContainerException"),
@@ -33,7 +33,7 @@ func refusal(n int64) *pb.ContainerException {
 	}}
 }
 
-// checkRefusal checks that failed has only the error of refusal(n).
+// checkRefusal checks that failed contains only the error of refusal(n).
 func checkRefusal(t *testing.T, failed map[ContainerID]error, n int64) {
 	t.Helper()
 	require.Len(t, failed, 1)
@@ -160,8 +160,9 @@ func TestANodeThatIsNotReadyIsRetried(t *testing.T) {
 	require.Len(t, started, 1)
 }
 
-// TestNodeWithoutSecurityIsRefused connects to a node that believes any client, which no
-// configuration of a NodeManager makes it do.
+// TestNodeWithoutSecurityIsRefused connects to a server that requires no authentication. A
+// NodeManager always requires NMTokens, so the client must not send the containers' tokens to
+// such a server.
 func TestNodeWithoutSecurityIsRefused(t *testing.T) {
 	server, err := ipctest.NewServer(ipctest.Options{})
 	require.NoError(t, err)

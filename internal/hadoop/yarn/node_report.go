@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// NodeState is the state of a NodeManager as the ResourceManager sees it.
+// NodeState is the state of a NodeManager at the ResourceManager.
 type NodeState int32
 
 // The states of a node, with the protocol's numbers.

@@ -4,13 +4,14 @@ import "github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 
 // Preemption is the ResourceManager's notice that it will preempt containers.
 type Preemption struct {
-	Strict []ContainerID // will be killed in any case
-	// Containers will be killed unless the application releases Resources in time.
+	Strict []ContainerID // containers that will be killed in any case
+	// Containers will be killed unless the application itself releases containers with the
+	// amounts in Resources in time.
 	Containers []ContainerID
 	Resources  []ResourceRequest
 }
 
-// preemption converts a message; it returns nil for nil.
+// preemption converts a message; it returns nil if p is nil.
 func preemption(p *pb.PreemptionMessage) *Preemption {
 	if p == nil {
 		return nil

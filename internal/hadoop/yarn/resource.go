@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// The protocol's names of memory and cores.
+// The protocol's resource types for memory and cores.
 const (
 	resourceMemory = "memory-mb"
 	resourceVCores = "vcores"
@@ -24,7 +24,7 @@ type Resource struct {
 	Others   map[string]int64 // other resource types by name, such as "yarn.io/gpu", in the cluster's unit
 }
 
-// String returns the amounts: "1024 MB, 2 vcores, 1 yarn.io/gpu".
+// String returns the amounts, such as "1024 MB, 2 vcores, 1 yarn.io/gpu".
 func (r Resource) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d MB, %d vcores", r.MemoryMB, r.VCores)
@@ -63,8 +63,8 @@ func (r Resource) Fits(limit Resource) bool {
 	return true
 }
 
-// proto returns the protobuf message, which names no units, so that the ResourceManager
-// takes its own (ResourcePBImpl.newDefaultInformation).
+// proto returns the protobuf message. It contains no units, so that the ResourceManager uses
+// its own units (ResourcePBImpl.newDefaultInformation).
 func (r Resource) proto() *pb.Resource {
 	p := &pb.Resource{Memory: &r.MemoryMB, VirtualCores: &r.VCores}
 	for _, name := range slices.Sorted(maps.Keys(r.Others)) {

@@ -9,20 +9,20 @@ import (
 // AnyHost is the ResourceRequest.Name that stands for all nodes.
 const AnyHost = "*"
 
-// ResourceRequest asks for a number of containers at one location. The ResourceManager
-// keeps one request for each combination of Priority, AllocationRequestID, ExecutionType
-// and Name. A new request replaces the earlier one, even if its Resource differs, and a
-// request for 0 containers removes it. So each container size needs a different priority.
-// To ask for containers on a host takes three requests: for the host, for its rack, and for
-// AnyHost. The last of these states the total number for all hosts.
+// ResourceRequest requests a number of containers at one location. The ResourceManager stores
+// one request for each combination of Priority, AllocationRequestID, ExecutionType and Name. A
+// new request replaces the stored one, even if its Resource differs, and a request for 0
+// containers removes it. So each container size needs a different priority. Containers on a
+// host need three requests: for the host, for its rack, and for AnyHost. The request for
+// AnyHost states the total number for all hosts.
 type ResourceRequest struct {
-	Priority   int32    // relative to the application's other requests; the lowest goes first
+	Priority   int32    // relative to the application's other requests; lower numbers are allocated first
 	Name       string   // a host name, a rack name or AnyHost
 	Resource   Resource // size of each container
-	Containers int32    // total number wanted, not an increment
-	// RelaxLocality lets the scheduler allocate at other locations, as Hadoop's
-	// clients do by default. Within a priority, the requests for hosts must all
-	// have the same value, and so must those for racks.
+	Containers int32    // total number of containers to allocate, not an increment
+	// RelaxLocality allows the scheduler to allocate at other locations. Hadoop's clients set
+	// it by default. Within a priority, all requests for hosts must have the same value, and so
+	// must all requests for racks.
 	RelaxLocality bool
 	// NodeLabel is a label expression, allowed only if Name is AnyHost; "" for the queue's
 	// default.
@@ -63,7 +63,7 @@ func resourceRequest(p *pb.ResourceRequest) ResourceRequest {
 	}
 }
 
-// blacklist returns a change of the blacklist as a message; nil if nothing changes.
+// blacklist returns a change of the blacklist as a message; nil if add and remove are empty.
 func blacklist(add, remove []string) *pb.ResourceBlacklistRequest {
 	if len(add)+len(remove) == 0 {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// newRMServer serves getApplicationReport, without security.
+// newRMServer returns a client of a server that answers getApplicationReport and requires no
+// authentication.
 func newRMServer(t *testing.T, answer func(call ipctest.Call, request *pb.GetApplicationReportRequest) (*pb.GetApplicationReportResponse, error)) *RMClient {
 	t.Helper()
 	server, err := ipctest.NewServer(ipctest.Options{})

@@ -10,7 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// NewApplication returns a new application's id, and the size of the largest container.
+// NewApplication returns the id of a new application, and the size of the largest container
+// that the cluster allows.
 func (c *RMClient) NewApplication(ctx context.Context) (ApplicationID, Resource, error) {
 	response := &pb.GetNewApplicationResponse{}
 	if err := c.rpc.Call(ctx, "getNewApplication", &pb.GetNewApplicationRequest{}, response, ipc.Idempotent()); err != nil {
@@ -22,9 +23,9 @@ func (c *RMClient) NewApplication(ctx context.Context) (ApplicationID, Resource,
 	return applicationID(response.GetApplicationId()), resource(response.GetMaximumCapability()), nil
 }
 
-// DelegationToken returns a token with which processes without a Kerberos ticket may call
-// the ResourceManager as the client's user. The token's Service is empty. The client itself
-// must have authenticated by Kerberos.
+// DelegationToken returns a token with which processes without a Kerberos ticket may call the
+// ResourceManager as the client's user. renewer is the user who may renew the token. The
+// token's Service is empty. The client itself must have authenticated by Kerberos.
 func (c *RMClient) DelegationToken(ctx context.Context, renewer string) (security.Token, error) {
 	response := &pb.GetDelegationTokenResponse{}
 	if err := c.rpc.Call(ctx, "getDelegationToken", &pb.GetDelegationTokenRequest{Renewer: &renewer}, response); err != nil {
@@ -33,9 +34,9 @@ func (c *RMClient) DelegationToken(ctx context.Context, renewer string) (securit
 	return security.TokenFromProto(response.GetToken()), nil
 }
 
-// KillApplication asks the ResourceManager to end an application, for the reason that
-// diagnostics gives. The application may end only after KillApplication has returned.
-// KillApplication can fail with ErrApplicationNotFound.
+// KillApplication requests the end of an application, but does not wait for the end.
+// diagnostics is the reason that YARN displays; "" for none. KillApplication can fail with
+// ErrApplicationNotFound.
 func (c *RMClient) KillApplication(ctx context.Context, id ApplicationID, diagnostics string) error {
 	request := &pb.KillApplicationRequest{ApplicationId: id.proto(), Diagnostics: optionalString(diagnostics)}
 	return c.rpc.Call(ctx, "forceKillApplication", request, &pb.KillApplicationResponse{}, ipc.Idempotent())
@@ -44,7 +45,7 @@ func (c *RMClient) KillApplication(ctx context.Context, id ApplicationID, diagno
 // expiryLayout is the ResourceManager's format of a time (Times.java of Hadoop 3).
 const expiryLayout = "2006-01-02T15:04:05.000-0700"
 
-// LimitLifetime makes the ResourceManager end an application at the time expires.
+// LimitLifetime sets the time at which the ResourceManager ends an application.
 func (c *RMClient) LimitLifetime(ctx context.Context, id ApplicationID, expires time.Time) error {
 	text := expires.Format(expiryLayout)
 	request := &pb.UpdateApplicationTimeoutsRequest{ApplicationId: id.proto(), Timeouts: []*pb.ApplicationTimeout{

@@ -39,8 +39,8 @@ func (s ApplicationState) String() string {
 // Ended reports whether the application has ended.
 func (s ApplicationState) Ended() bool { return s >= ApplicationFinished }
 
-// ApplicationReport describes an application as the ResourceManager sees it. For a user
-// who may not view the application, most of it is missing.
+// ApplicationReport describes an application at the ResourceManager. For a user who may not
+// view the application, most fields are empty.
 type ApplicationReport struct {
 	ID       ApplicationID
 	User     string
@@ -51,21 +51,22 @@ type ApplicationReport struct {
 	State    ApplicationState
 	Progress float64   // from 0 to 1
 	Attempt  AttemptID // the current attempt; zero before the first attempt
-	// Host and RPCPort are as the ApplicationMaster registered; "N/A" and -1 before.
+	// Host and RPCPort are the values of the ApplicationMaster's registration; "N/A" and -1
+	// before the registration.
 	Host        string
 	RPCPort     int32
 	TrackingURL string
 	Diagnostics string
 	FinalStatus FinalStatus
-	Started     time.Time // the submission
+	Started     time.Time // time of the submission
 	Launched    time.Time // zero before the ApplicationMaster is launched
 	Finished    time.Time // zero before the application has ended
 	// LogAggregation is "DISABLED", "NOT_START", "RUNNING", "SUCCEEDED", "FAILED",
 	// "TIME_OUT" or "RUNNING_WITH_FAILURE"; "" if unknown.
 	LogAggregation string
-	// AMRMToken is the token of an unmanaged ApplicationMaster. Only the application's user
-	// gets it, and only while the attempt is launched but not registered; else it is nil
-	// (RMAppImpl.createAndGetApplicationReport).
+	// AMRMToken is the token of an unmanaged ApplicationMaster. The ResourceManager sends it
+	// only to the application's user, and only between the launch and the registration of the
+	// attempt; otherwise it is nil (RMAppImpl.createAndGetApplicationReport).
 	AMRMToken *security.Token
 }
 
@@ -113,8 +114,8 @@ func applicationReport(report *pb.ApplicationReport) ApplicationReport {
 	return r
 }
 
-// timeOf returns a time from its milliseconds since 1970. It returns the zero time if they
-// are 0 or less.
+// timeOf converts milliseconds since 1970 to a time. It returns the zero time if they are 0 or
+// less.
 func timeOf(since1970 int64) time.Time {
 	if since1970 <= 0 {
 		return time.Time{}
@@ -144,8 +145,8 @@ func (c *RMClient) Applications(ctx context.Context, f ApplicationFilter) ([]App
 // AttemptReport describes an attempt of an application.
 type AttemptReport struct {
 	ID        AttemptID
-	Host      string      // as the ApplicationMaster registered; "N/A" before
-	Container ContainerID // the ApplicationMaster's; zero before the allocation
+	Host      string      // value of the ApplicationMaster's registration; "N/A" before the registration
+	Container ContainerID // the ApplicationMaster's container; zero before its allocation
 	Started   time.Time
 	Finished  time.Time // zero before the attempt has ended
 }
@@ -170,7 +171,7 @@ func (c *RMClient) Attempts(ctx context.Context, id ApplicationID) ([]AttemptRep
 type ContainerReport struct {
 	ID          ContainerID
 	Node        NodeID
-	HTTPAddress string // of the node's web server, host:port
+	HTTPAddress string // host:port of the node's web server
 	Started     time.Time
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Submission is an application to submit.
 type Submission struct {
-	ID              ApplicationID // from the ResourceManager
+	ID              ApplicationID // from [RMClient.NewApplication]
 	Name            string
 	Queue           string
 	Type            string // at most 20 characters
@@ -21,28 +21,28 @@ type Submission struct {
 	Priority        *int32        // nil for the queue's default
 	MaxAttempts     int32         // largest number of attempts of the application; 0 for the cluster's limit
 	AttemptValidity time.Duration // how long a failed attempt counts towards MaxAttempts; 0 means for ever
-	// Resource is the size of the ApplicationMaster's container, NodeLabel the label of
-	// its node; "" for the queue's default.
+	// Resource is the size of the ApplicationMaster's container. NodeLabel is the label of the
+	// container's node; "" for the queue's default.
 	Resource    Resource
 	NodeLabel   string
 	AM          ContainerLaunchContext
 	LogPatterns *LogPatterns // which log files to aggregate; nil for all
-	// KeepTokens is set if the delegation tokens are not to be cancelled at the application's end.
+	// KeepTokens prevents the ResourceManager from cancelling the delegation tokens when the
+	// application ends.
 	KeepTokens bool
 }
 
-// LogPatterns are Java regular expressions that select the log files to aggregate; "" is
-// ignored.
+// LogPatterns are Java regular expressions that select the log files to aggregate. An empty
+// expression is ignored.
 type LogPatterns struct {
 	Include, Exclude             string // for files aggregated after the application has ended
 	RolledInclude, RolledExclude string // for files aggregated while the application runs
 }
 
-// SubmitApplication submits an application. Unlike the REST API, it does not ignore
-// resource types other than memory and cores
-// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3). It is retried if the
-// response is lost, because submitting the same application again succeeds
-// (ClientRMService.submitApplication).
+// SubmitApplication submits an application. Unlike the REST API, it does not ignore resource
+// types other than memory and cores (RMWebAppUtil.createAppSubmissionContextResource of Hadoop
+// 3). If the response is lost, the call is retried, because submitting the same application
+// again succeeds (ClientRMService.submitApplication).
 func (c *RMClient) SubmitApplication(ctx context.Context, s Submission) error {
 	launch, err := s.AM.proto()
 	if err != nil {

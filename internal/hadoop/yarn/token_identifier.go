@@ -17,12 +17,12 @@ type ContainerIdentifier struct {
 	User        string // user who submitted the application
 	Resource    Resource
 	Priority    int32
-	// Created is when the container was allocated. The container must be started before
+	// Created is the time of the container's allocation. The container must be started before
 	// Expires.
 	Created time.Time
 	Expires time.Time
 	KeyID   int32
-	// RMIdentifier is when the ResourceManager started, in milliseconds since 1970.
+	// RMIdentifier is the ResourceManager's start time, in milliseconds since 1970.
 	// NodeManagers refuse tokens from before the ResourceManager's last restart.
 	RMIdentifier  int64
 	ExecutionType ExecutionType

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// identifier returns a token whose identifier Hadoop's own class wrote, for
-// container_e17_1410901177871_0001_01_000005 or its attempt.
+// identifier returns a token whose identifier is written, in hexadecimal. Hadoop's class wrote
+// it for container_e17_1410901177871_0001_01_000005 or for the container's attempt.
 func identifier(t *testing.T, kind, written string) security.Token {
 	t.Helper()
 	b, err := hex.DecodeString(written)

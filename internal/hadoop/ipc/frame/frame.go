@@ -1,6 +1,6 @@
-// Package frame encodes and decodes the messages of Hadoop's RPC protocol. A
-// connection begins with an opening; frames follow. A frame is a length and some
-// length-delimited protobuf messages, of which the first is a header.
+// Package frame encodes and decodes the messages of Hadoop's RPC protocol. A connection begins
+// with an opening, which frames follow. A frame consists of a length and of length-delimited
+// protobuf messages. The first message is a header.
 package frame
 
 import (
@@ -19,12 +19,13 @@ import (
 // Version is the version of the RPC protocol.
 const Version = 9
 
-// AuthProtocol says, in the opening, what comes next (Server.AuthProtocol).
+// AuthProtocol is the part of the opening that states what follows the opening
+// (Server.AuthProtocol).
 type AuthProtocol byte
 
 const (
-	AuthNone AuthProtocol = 0    // the connection context comes next: no authentication
-	AuthSASL AuthProtocol = 0xdf // a SASL exchange comes next
+	AuthNone AuthProtocol = 0    // the connection context follows, without authentication
+	AuthSASL AuthProtocol = 0xdf // a SASL exchange follows
 )
 
 // Call ids of messages that are not calls (RpcConstants, Server.AuthProtocol).
@@ -43,13 +44,13 @@ const magic = "hrpc"
 // OpeningSize is the size of an opening in bytes.
 const OpeningSize = len(magic) + 3
 
-// directSize is the largest frame in bytes for which Read allocates the whole buffer at
-// once. For a larger frame, the buffer grows as bytes arrive, so that a wrong length wastes
-// no memory.
+// directSize is the largest frame in bytes for which Read allocates the whole buffer at once.
+// For a larger frame, the buffer grows as bytes arrive, so that a wrong length does not cause a
+// large allocation.
 const directSize = 64 << 10
 
-// Opening returns the first bytes of a connection: the magic, the version, service
-// class 0 and the authentication protocol.
+// Opening returns the first bytes of a connection: the magic number, the version, service class
+// 0 and the authentication protocol.
 func Opening(auth AuthProtocol) []byte {
 	return append([]byte(magic), Version, 0, byte(auth))
 }
@@ -123,7 +124,8 @@ func Append(b []byte, messages ...proto.Message) ([]byte, error) {
 	return b, nil
 }
 
-// Next decodes the length-delimited message at the start of body, and returns the rest.
+// Next decodes the length-delimited message at the start of body into message, and returns the
+// rest of body.
 func Next(body []byte, message proto.Message) (rest []byte, err error) {
 	name := message.ProtoReflect().Descriptor().Name()
 	raw, n := protowire.ConsumeBytes(body)
@@ -136,8 +138,8 @@ func Next(body []byte, message proto.Message) (rest []byte, err error) {
 	return body[n:], nil
 }
 
-// RequestHeader returns the header of a client's message. retry is how often the message
-// was sent before; NoRetryCount if the message is not a call.
+// RequestHeader returns the header of a client's message. retry is the number of earlier
+// attempts to send the message; NoRetryCount if the message is not a call.
 func RequestHeader(callID int32, clientID []byte, retry int32) *pb.RequestHeader {
 	if clientID == nil {
 		clientID = []byte{}

@@ -38,7 +38,7 @@ func TestOpening(t *testing.T) {
 
 // TestHeadersMatchHadoop compares headers with those of Hadoop's classes.
 func TestHeadersMatchHadoop(t *testing.T) {
-	// Client.java sends this to begin SASL: header, then state NEGOTIATE.
+	// Client.java begins SASL with this frame: the header, then the state NEGOTIATE.
 	b, err := Client.AppendSASL(nil, &pb.SaslMessage{State: pb.SaslMessage_NEGOTIATE.Enum()})
 	require.NoError(t, err)
 	require.Equal(t, "0000000e"+"0a"+"0802"+"1000"+"1841"+"2200"+"2801"+"02"+"1001", hex.EncodeToString(b))

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// Side is the side that sends a message; it determines the type of header.
+// Side is the side that sends a message. Messages of the two sides have different headers.
 type Side int
 
 const (
@@ -19,7 +19,7 @@ const (
 	Server             // sends messages with response headers
 )
 
-// AppendSASL appends a frame with a SASL message from side s to b.
+// AppendSASL appends to b a frame that contains a SASL message from side s.
 func (s Side) AppendSASL(b []byte, message *pb.SaslMessage) ([]byte, error) {
 	if s == Client {
 		return Append(b, RequestHeader(SASLCallID, nil, NoRetryCount), message)
@@ -33,8 +33,8 @@ func (s Side) AppendSASL(b []byte, message *pb.SaslMessage) ([]byte, error) {
 	}, message)
 }
 
-// sealed returns the SASL token, which is the protected bytes, in a frame from side s. body
-// is the frame without its length.
+// sealed returns the SASL token in a frame from side s. The token contains the protected bytes.
+// body is the frame without its length.
 func (s Side) sealed(body []byte) ([]byte, error) {
 	var callID int32
 	var rest []byte
@@ -81,8 +81,8 @@ func (s Side) AppendSealed(b []byte, layer sasl.Layer, plain []byte) ([]byte, er
 	return b, nil
 }
 
-// UnsealReader reads frames whose content a SASL layer protects, and returns that content,
-// which is frames, too.
+// UnsealReader reads frames that a SASL layer protects, and returns their unprotected content.
+// The content consists of frames, too.
 type UnsealReader struct {
 	peer  Side
 	r     io.Reader
@@ -91,12 +91,14 @@ type UnsealReader struct {
 	plain []byte
 }
 
-// NewUnsealReader returns a reader of what peer sends on r, in frames up to limit bytes.
+// NewUnsealReader returns a reader of the protected frames that peer sends on r. Each frame may
+// have at most limit bytes.
 func NewUnsealReader(peer Side, r io.Reader, layer sasl.Layer, limit int) *UnsealReader {
 	return &UnsealReader{peer: peer, r: r, layer: layer, limit: limit}
 }
 
-// Read returns unprotected bytes. A protected frame may hold several frames or part of one.
+// Read returns unprotected bytes. A protected frame may contain several frames or a part of one
+// frame.
 func (u *UnsealReader) Read(p []byte) (int, error) {
 	for len(u.plain) == 0 {
 		body, err := Read(u.r, u.limit)

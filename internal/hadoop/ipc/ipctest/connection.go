@@ -21,8 +21,8 @@ import (
 // maxRequest is the largest size in bytes of a request (ipc.maximum.data.length).
 const maxRequest = 128 << 20
 
-// badResponse is the class of the exception for a client that does not know the
-// password of its token.
+// badResponse is the class of the exception for a client that does not prove that it has the
+// token's password.
 const badResponse = "javax.security.sasl.SaslException"
 
 // accessControl is the class of the exception for a client that the server does not
@@ -79,7 +79,7 @@ func (c *connection) serve() {
 	}
 }
 
-// receive handles one message. An error ends the connection.
+// receive processes one message. If receive fails, serve ends the connection.
 func (c *connection) receive(header *pb.RequestHeader, rest []byte) error {
 	established := c.server.options.Password == nil || c.mechanism != nil && c.mechanism.Complete()
 	switch id := header.GetCallId(); {
@@ -202,7 +202,7 @@ func (c *connection) sendSASL(message *pb.SaslMessage) error {
 	return err
 }
 
-// call starts the handler of a call in a goroutine.
+// call starts a goroutine that runs the handler of a call.
 func (c *connection) call(header *pb.RequestHeader, rest []byte) error {
 	name := &pb.CallHeader{}
 	rest, err := frame.Next(rest, name)

@@ -16,9 +16,9 @@ import (
 
 // Options configures a Server.
 type Options struct {
-	// Password returns the password of the token with the given identifier, or an
-	// error, usually an *Exception of class InvalidToken. Nil means a server
-	// without security, which believes the user names that clients state.
+	// Password returns the password of the token with the given identifier, or an error,
+	// usually an *Exception of class InvalidToken. If Password is nil, the server requires no
+	// authentication, and accepts the user names that clients send.
 	Password func(identifier []byte) ([]byte, error)
 	// QOPs are the SASL qualities of protection that the server offers. Default: auth.
 	QOPs []sasl.QOP
@@ -27,8 +27,8 @@ type Options struct {
 	// LateChallenge makes the server send its challenge only after the client has
 	// initiated a mechanism, as servers that offer several mechanisms do.
 	LateChallenge bool
-	// Fault is called before a call is handled, and returns what is to go wrong with the
-	// call. If Fault is nil, nothing goes wrong.
+	// Fault is called before a call is handled, and returns the faults to inject into the call.
+	// If Fault is nil, no faults are injected.
 	Fault func(protocol, method string, call Call) Fault
 }
 
@@ -44,20 +44,20 @@ type Exception struct {
 
 func (e *Exception) Error() string { return e.Class + ": " + e.Text }
 
-// Call tells a handler about a call and its connection.
+// Call describes a call and its connection.
 type Call struct {
 	ID         int32
 	RetryCount int32
 	ClientID   []byte
-	// User is the effective user whom the client names; empty if it has a token.
+	// User is the effective user that the client sends; "" if the client has a token.
 	User string
-	// Identifier is the identifier of the client's token; nil if it has none.
+	// Identifier is the identifier of the client's token; nil if the client has no token.
 	Identifier []byte
 
 	connection *connection
 }
 
-// Drop closes the connection that the call came on.
+// Drop closes the connection on which the call arrived.
 func (c Call) Drop() { _ = c.connection.conn.Close() }
 
 // Write writes bytes to the call's connection without framing.
@@ -87,8 +87,9 @@ type Server struct {
 	pings       chan struct{}
 }
 
-// New returns a server for the connections that the caller passes to ServeConn, and for
-// those that a listener passed to Serve accepts. The caller must Close the server.
+// New returns a server that does not listen. It serves the connections that the caller passes
+// to ServeConn, and the connections of a listener that the caller passes to Serve. The caller
+// must call Close.
 func New(options Options) *Server {
 	if len(options.QOPs) == 0 {
 		options.QOPs = []sasl.QOP{sasl.Auth}
@@ -133,7 +134,7 @@ func (s *Server) Serve(listener net.Listener) {
 	})
 }
 
-// ServeConn serves conn in the background and closes it. It returns at once.
+// ServeConn serves conn in the background, and closes conn afterwards. It returns at once.
 func (s *Server) ServeConn(conn net.Conn) {
 	c := &connection{server: s, conn: conn}
 	s.mu.Lock()
@@ -192,8 +193,8 @@ func (s *Server) Connections() int {
 	return s.accepted
 }
 
-// Pings returns a channel that receives a value when a ping has arrived. Its buffer holds
-// one value; while the buffer is full, pings leave no trace.
+// Pings returns a channel that receives a value when a ping has arrived. Its buffer has room
+// for one value. If the buffer is full, a ping sends no value.
 func (s *Server) Pings() <-chan struct{} { return s.pings }
 
 // Close cancels the context of the handlers, closes the listener and all connections, and

@@ -19,16 +19,17 @@ import (
 // Realm is the realm of every KDC of this package.
 const Realm = "BOBBIN.TEST"
 
-// KDC is the database and the configuration of a KDC.
+// KDC is a KDC whose database and configuration are in Dir.
 type KDC struct {
 	Dir     string
 	Address string // host:port, UDP and TCP
 }
 
-// New creates the database of a KDC that will listen at address, host:port. The host is an
-// IPv4 address, or a name that the KDC and its clients can resolve. If encryption is not "", all
-// keys are of that one type, such as "aes256-cts-hmac-sha384-192", and clients ask for no other
-// one.
+// New creates the database and the configuration of a KDC that will listen at address,
+// host:port. The host is an IPv4 address, or a name that the KDC and its clients can resolve.
+// If encryption is not "", it is the only type of all keys, such as
+// "aes256-cts-hmac-sha384-192", and the only type that clients request. New does not start the
+// KDC.
 func New(ctx context.Context, dir, address, encryption string) (*KDC, error) {
 	k := &KDC{Dir: dir, Address: address}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -46,7 +47,7 @@ func New(ctx context.Context, dir, address, encryption string) (*KDC, error) {
 			only += key + " = " + encryption + "\n"
 		}
 	}
-	// DNS is off, because it knows nothing of this realm or of hosts on loopback, whose
+	// Clients must not use DNS: it has no records of this realm, or of hosts on loopback, whose
 	// names are addresses.
 	krb5 := fmt.Sprintf(`[libdefaults]
 default_realm = %[1]s
@@ -84,7 +85,7 @@ kdc = STDERR
 	return k, err
 }
 
-// Config returns the path of krb5.conf, the value for KRB5_CONFIG.
+// Config returns the path of the clients' krb5.conf, for KRB5_CONFIG.
 func (k *KDC) Config() string  { return filepath.Join(k.Dir, "krb5.conf") }
 func (k *KDC) profile() string { return filepath.Join(k.Dir, "kdc.conf") }
 
@@ -93,14 +94,14 @@ func (k *KDC) Environ() []string {
 	return []string{"KRB5_CONFIG=" + k.Config(), "KRB5_KDC_PROFILE=" + k.profile()}
 }
 
-// Command returns the command that runs the KDC in the foreground.
+// Command returns the command line that runs the KDC in the foreground.
 func (k *KDC) Command() ([]string, error) {
 	path, err := tool("krb5kdc")
 	return []string{path, "-n", "-P", filepath.Join(k.Dir, "pid")}, err
 }
 
-// AddKeytab creates principals without a realm, such as "nn/127.0.0.1", with random
-// keys, and writes the keys to a keytab.
+// AddKeytab creates principals with random keys, and writes the keys to a keytab. The
+// principals are names without a realm, such as "nn/127.0.0.1".
 func (k *KDC) AddKeytab(ctx context.Context, path string, principals ...string) error {
 	var script strings.Builder
 	for _, p := range principals {
@@ -112,7 +113,7 @@ func (k *KDC) AddKeytab(ctx context.Context, path string, principals ...string) 
 	return k.CopyKeys(ctx, path, principals...)
 }
 
-// CopyKeys adds the present keys of principals to a keytab.
+// CopyKeys adds the current keys of principals to a keytab.
 func (k *KDC) CopyKeys(ctx context.Context, path string, principals ...string) error {
 	return k.Admin(ctx, fmt.Sprintf("ktadd -norandkey -k %s %s\n", path, strings.Join(principals, " ")))
 }
@@ -141,7 +142,8 @@ func (k *KDC) Admin(ctx context.Context, script string) error {
 	return nil
 }
 
-// Init runs kinit, which gets a ticket with the password and stores it in the ticket cache.
+// Init runs kinit, which requests a ticket with the password and stores it in the ticket cache
+// that cache names.
 func (k *KDC) Init(ctx context.Context, cache, principal, password string, flags ...string) error {
 	cmd := exec.CommandContext(ctx, "kinit", append(flags, "-c", cache, principal)...)
 	cmd.Env = append(os.Environ(), k.Environ()...)
@@ -180,8 +182,8 @@ func tool(name string) (string, error) {
 	return "", fmt.Errorf("no %s: install Debian's packages krb5-kdc, krb5-admin-server and krb5-user", name)
 }
 
-// Start runs a KDC until the test ends, and points KRB5_CONFIG to it. If the KDC is not
-// installed, Start skips the test or, in CI, fails it.
+// Start runs a KDC until the test ends, and sets KRB5_CONFIG to its krb5.conf. If the KDC is
+// not installed, Start skips the test or, in CI, fails it.
 func Start(t testing.TB) *KDC {
 	t.Helper()
 	if _, err := tool("krb5kdc"); err != nil && os.Getenv("CI") == "" {
@@ -196,9 +198,9 @@ func Start(t testing.TB) *KDC {
 	return k
 }
 
-// Shifted runs a second KDC of the same realm, whose clock differs by an offset such as
-// "+10m", until the test ends. It needs Debian's package libfaketime. If that is not
-// installed, Shifted skips the test or, in CI, fails it.
+// Shifted runs a second KDC of the same realm, whose clock differs by offset, such as "+10m",
+// until the test ends. If Debian's package libfaketime is not installed, Shifted skips the test
+// or, in CI, fails it.
 func (k *KDC) Shifted(t testing.TB, offset string) *KDC {
 	t.Helper()
 	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
@@ -234,7 +236,7 @@ func (k *KDC) Shifted(t testing.TB, offset string) *KDC {
 	return shifted
 }
 
-// freeAddress returns an address of loopback at which nothing listens.
+// freeAddress returns a loopback address at which no process listens.
 func freeAddress(t testing.TB) string {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -244,8 +246,8 @@ func freeAddress(t testing.TB) string {
 	return free.Addr().String()
 }
 
-// serve starts the KDC with environ as additional environment variables, and returns when
-// the KDC listens. The KDC ends with the test.
+// serve starts the KDC with environ as additional environment variables, and returns when the
+// KDC listens. It stops the KDC when the test ends.
 func (k *KDC) serve(t testing.TB, environ ...string) {
 	command, err := k.Command()
 	if err != nil {

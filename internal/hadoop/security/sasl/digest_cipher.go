@@ -36,8 +36,8 @@ func pickCipher(offered []string) (digestCipher, error) {
 	return "", fmt.Errorf("none of the ciphers offered (%q) is known: the server must offer one of %q", offered, digestCiphers())
 }
 
-// keyBytes returns how many bytes of H(A1) the cipher's key is derived from (RFC 2831,
-// 2.4).
+// keyBytes returns the number of bytes of H(A1) from which the cipher's key is derived (RFC
+// 2831, 2.4).
 func (c digestCipher) keyBytes() int {
 	switch c {
 	case cipherRC440:
@@ -55,8 +55,8 @@ type crypter struct {
 	block  cipher.BlockMode
 }
 
-// newCrypter returns the crypter of the direction whose sealing key is key. It encrypts if
-// encrypt is true, else it decrypts.
+// newCrypter returns the crypter of the direction whose sealing key is key. The crypter
+// encrypts if encrypt is true, or else decrypts.
 func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, error) {
 	var block cipher.Block
 	var err error
@@ -75,7 +75,7 @@ func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, 
 	if err != nil {
 		return nil, err
 	}
-	// The initialization vector is the end of the sealing key, which DES keys do not use.
+	// The initialization vector is the last 8 bytes of the sealing key (RFC 2831, 2.4).
 	iv := key[md5.Size-des.BlockSize:]
 	if encrypt {
 		return &crypter{block: cipher.NewCBCEncrypter(block, iv)}, nil
@@ -114,10 +114,9 @@ func (c *crypter) seal(message, mac []byte) []byte {
 	return out
 }
 
-// errSealed means that an encrypted message is malformed.
 var errSealed = errors.New("a sealed message is malformed")
 
-// open decrypts what seal returned for a message and a MAC of macSize bytes.
+// open decrypts a result of seal for a message and a MAC of macSize bytes.
 func (c *crypter) open(sealed []byte, macSize int) (message, mac []byte, err error) {
 	if len(sealed) < macSize || c.block != nil && len(sealed)%des.BlockSize != 0 {
 		return nil, nil, errSealed

@@ -21,8 +21,8 @@ type DigestClient struct {
 	Rand               io.Reader // source of the client's nonce; default: crypto/rand
 }
 
-// digestClient is the client's side of an exchange. It replies to the server's first
-// message, the challenge, but not to its last, the rspauth.
+// digestClient is the client's side of an exchange. It replies to the server's first message,
+// the challenge, but not to the server's last message, the rspauth.
 type digestClient struct {
 	config     DigestClient
 	digest     digest
@@ -177,7 +177,7 @@ func (c *digestClient) response(challenge digestChallenge) []byte {
 	return []byte(strings.Join(parts, ","))
 }
 
-// finish checks the server's rspauth, the proof that it knows the password.
+// finish verifies the server's rspauth, which proves that the server knows the password.
 func (c *digestClient) finish(message []byte) error {
 	directives, err := parseDirectives(message)
 	if err != nil {

@@ -37,7 +37,8 @@ func parseDirectives(message []byte) ([]directive, error) {
 	}
 }
 
-// parseValue parses the token or quoted string at the start of s, and returns the rest.
+// parseValue parses the token or quoted string at the start of s, and returns it and the rest
+// of s.
 func parseValue(s string) (value, rest string, err error) {
 	if !strings.HasPrefix(s, `"`) {
 		end := strings.IndexAny(s, ", \t\r\n")

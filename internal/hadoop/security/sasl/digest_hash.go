@@ -18,12 +18,12 @@ const (
 	defaultMaxBuf = 65536
 	maxMaxBuf     = 1<<24 - 1  // largest value of maxbuf, a number of 24 bits
 	firstUse      = "00000001" // the nonce count (nc), always 1: each nonce is used once
-	// noBody is appended to A2 if messages are signed or encrypted. It stands where HTTP
-	// has the hash of a body.
+	// noBody is appended to A2 if messages are signed or encrypted. In HTTP's digest
+	// authentication, A2 has the hash of a body in its place.
 	noBody = ":00000000000000000000000000000000"
 )
 
-// digest holds the values from which both sides compute their hashes.
+// digest contains the values from which the client and the server compute their hashes.
 type digest struct {
 	username, realm, password string
 	nonce, cnonce             string
@@ -42,8 +42,8 @@ func (d digest) sessionKey() [md5.Size]byte {
 	return md5.Sum([]byte(a1))
 }
 
-// response returns the proof that one side knows the password: the client's if verb is
-// AUTHENTICATE, the server's if verb is "".
+// response returns the proof that one side knows the password: the client's proof if verb is
+// AUTHENTICATE, the server's proof if verb is "".
 func (d digest) response(verb string) string {
 	a2 := verb + ":" + d.uri
 	if d.qop != Auth {
@@ -56,8 +56,8 @@ func (d digest) response(verb string) string {
 	return hex.EncodeToString(proof[:])
 }
 
-// encode returns s in ISO 8859-1 if that has all its characters, else unchanged. RFC 2831
-// and Java do so even if the charset is UTF-8.
+// encode returns s in ISO 8859-1 if that character set has all characters of s, or else s
+// unchanged. RFC 2831 and Java do this even if the charset is UTF-8.
 func (d digest) encode(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -14,8 +14,8 @@ const (
 	confOverhead = 26 // largest number of bytes that encryption and the MAC add, as in Java
 )
 
-// Constants from which the signing and sealing keys are derived. They make the keys of the
-// two directions differ (RFC 2831, 2.3 and 2.4).
+// Constants from which the signing and sealing keys are derived. They differ for the two
+// directions, so that the keys differ, too (RFC 2831, 2.3 and 2.4).
 const (
 	signClient = "Digest session key to client-to-server signing key magic constant"
 	signServer = "Digest session key to server-to-client signing key magic constant"
@@ -31,8 +31,8 @@ type digestLayer struct {
 	out, in  direction
 }
 
-// direction is the state of one direction of a connection. The MAC covers the message's
-// number, so that a dropped, repeated or reordered message is noticed.
+// direction is the state of one direction of a connection. The MAC covers the message's number,
+// so that a dropped, repeated or reordered message is detected.
 type direction struct {
 	signKey [md5.Size]byte
 	crypter *crypter
@@ -114,7 +114,7 @@ func (l *digestLayer) Unwrap(wrapped []byte) ([]byte, error) {
 	return message, nil
 }
 
-// mac returns the MAC that message has if it is the next message in this direction.
+// mac returns the MAC of message as the next message in this direction.
 func (d *direction) mac(message []byte) []byte {
 	hash := hmac.New(md5.New, d.signKey[:])
 	var number [4]byte

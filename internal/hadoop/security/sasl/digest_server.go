@@ -12,12 +12,12 @@ import (
 
 // DigestServer configures the server's side of a DIGEST-MD5 exchange.
 type DigestServer struct {
-	// Protocol/ServerID is the digest-uri that clients must send. ServerID is also the
+	// Protocol/ServerID is the digest-uri that clients must send. ServerID is also the server's
 	// realm.
 	Protocol, ServerID string
 	QOPs               []QOP                                 // qualities of protection that the server offers
 	Ciphers            []string                              // ciphers that the server offers for AuthConf; default: all
-	Password           func(username string) (string, error) // returns a user's password; if it fails, so does the exchange
+	Password           func(username string) (string, error) // returns a user's password; an error fails the exchange
 	Rand               io.Reader                             // source of the server's nonce; default: crypto/rand
 }
 

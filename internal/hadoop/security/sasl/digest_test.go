@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// javaVector is an exchange recorded with Java 17's javax.security.sasl at the other end.
-// Random fixes the nonce of this package. After the exchange, both ends wrapped the same
-// messages.
+// javaVector is an exchange that was recorded with Java 17's javax.security.sasl as the peer.
+// Random contains the random bytes of this package's nonce. After the exchange, this package
+// and Java wrapped the same messages.
 type javaVector struct {
 	Name, Java, QOP, Cipher                string
 	Username, Password, Protocol, ServerID string
@@ -90,7 +90,7 @@ func TestExchangesWithJava(t *testing.T) {
 	}
 }
 
-// TestRFCExample is the exchange of RFC 2831, section 4 (IMAP).
+// TestRFCExample tests the digests in the example of RFC 2831, section 4 (IMAP).
 func TestRFCExample(t *testing.T) {
 	d := digest{
 		username: "chris", realm: "elwood.innosoft.com", password: "secret",

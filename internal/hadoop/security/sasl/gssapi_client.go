@@ -9,27 +9,28 @@ import (
 
 const (
 	gssapiName = "GSSAPI"
-	// gssapiOverhead is more bytes than a context adds to a piece, which are two headers of
-	// 16 bytes, a confounder of 16 bytes and a checksum of up to 24 bytes.
+	// gssapiOverhead is an upper limit of the bytes that a context adds to a piece: two headers
+	// of 16 bytes, a confounder of 16 bytes, and a checksum of up to 24 bytes.
 	gssapiOverhead = 128
 )
 
 // SecurityContext is the client's side of a GSSAPI context, such as a kerberos.Context.
 type SecurityContext interface {
-	// Establish handles the server's answer to the first token.
+	// Establish verifies the server's answer to the context's first token.
 	Establish(answer []byte) error
-	// Wrap protects data, and encrypts it if sealed is true.
+	// Wrap returns a wrap token that contains data: encrypted if sealed is true, or else with a
+	// checksum.
 	Wrap(data []byte, sealed bool) ([]byte, error)
-	// Unwrap verifies a message, and reports whether it was encrypted.
+	// Unwrap verifies a wrap token of the server, returns its data, and reports whether it was
+	// encrypted.
 	Unwrap(token []byte) (data []byte, sealed bool, err error)
 }
 
-// gssapiBits are the bits that stand for the qualities of protection in a mask (RFC 4752,
-// 3.1).
+// gssapiBits are the bits of the qualities of protection in a mask (RFC 4752, 3.1).
 var gssapiBits = map[QOP]byte{Auth: 1, AuthInt: 2, AuthConf: 4}
 
-// gssapiClient is the client's side of an exchange (RFC 4752, 3.1). The caller, not Step,
-// sends the context's first token.
+// gssapiClient is the client's side of an exchange (RFC 4752, 3.1). Step does not return the
+// context's first token, which the caller sends.
 type gssapiClient struct {
 	context     SecurityContext
 	qops        []QOP
@@ -38,8 +39,9 @@ type gssapiClient struct {
 	layer       Layer
 }
 
-// NewGSSAPIClient returns the client's side of a GSSAPI exchange whose first token the
-// caller sends. qops are acceptable, the preferred one first.
+// NewGSSAPIClient returns the client's side of a GSSAPI exchange. The caller must send the
+// context's first token. qops are the acceptable qualities of protection, the preferred one
+// first.
 func NewGSSAPIClient(context SecurityContext, qops []QOP) Mechanism {
 	return &gssapiClient{context: context, qops: qops}
 }
@@ -68,8 +70,8 @@ func (c *gssapiClient) Step(message []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// choose picks one of the qualities of protection that the server offers, and returns the
-// answer. It also sets the layer.
+// choose selects a quality of protection from the server's offer, sets the layer, and returns
+// the answer to the server.
 func (c *gssapiClient) choose(message []byte) ([]byte, error) {
 	offer, sealed, err := c.context.Unwrap(message)
 	if err != nil {

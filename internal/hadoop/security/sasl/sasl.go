@@ -5,7 +5,7 @@
 // and the client's side of GSSAPI (RFC 4752), with which it authenticates by Kerberos.
 package sasl
 
-// QOP is a quality of protection: what SASL provides for a connection.
+// QOP is a quality of protection, which SASL provides for a connection.
 type QOP string
 
 // Qualities of protection. The values are their names in the protocol.
@@ -19,9 +19,9 @@ const (
 type Mechanism interface {
 	// Name returns the mechanism's registered name.
 	Name() string
-	// Step handles the peer's message and returns the reply; nil if there is none.
-	// It fails if the message is invalid or authentication fails. The caller must
-	// then close the connection.
+	// Step processes the peer's message and returns the reply; nil if no reply is necessary. It
+	// fails if the message is invalid or authentication fails. The caller must then close the
+	// connection.
 	Step(message []byte) (answer []byte, err error)
 	// Complete reports whether the exchange has succeeded on this side.
 	Complete() bool
@@ -34,7 +34,7 @@ type Mechanism interface {
 // which they were wrapped.
 type Layer interface {
 	// Wrap protects a piece, which should have at most MaxPiece bytes. It accepts longer
-	// ones, which Hadoop's servers send.
+	// pieces, because Hadoop's servers send them.
 	Wrap(piece []byte) ([]byte, error)
 	// Unwrap verifies, and for AuthConf decrypts, a piece that the peer wrapped.
 	Unwrap(wrapped []byte) ([]byte, error)

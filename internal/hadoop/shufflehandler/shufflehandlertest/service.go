@@ -1,4 +1,4 @@
-// Package shufflehandlertest has a NodeManager's shuffle service for tests.
+// Package shufflehandlertest simulates a NodeManager's shuffle service for tests.
 package shufflehandlertest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/shufflehandler"
 )
 
-// Application is the application that a Service knows.
+// Application is the id of the application whose outputs a Service serves.
 const Application = "application_17_0001"
 
 // Service serves the map outputs in the local directories of an application.
@@ -24,7 +24,7 @@ type Service struct {
 	handler shufflehandler.Handler
 }
 
-// Start starts a service, which ends with the test.
+// Start starts a service, which is stopped when the test ends.
 func Start(t testing.TB, password []byte, locals ...string) *Service {
 	s := &Service{Locals: locals}
 	s.handler.Add(shufflehandler.Application{ID: Application, Password: password, Locals: locals})
@@ -48,5 +48,5 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, values := range whole.Header() {
 		w.Header()[name] = values
 	}
-	_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()*2/3]) // the client may be gone
+	_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()*2/3]) // the client may have closed the connection
 }
