@@ -8,19 +8,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// column is a column of rows of type T: it says how a value of a row is stored.
+// column describes how the log stores one value of the rows of type T.
 type column[T any] struct {
 	name  string
-	delta bool // the log stores the difference from the previous row's value
+	delta bool // the log stores the difference from the value of the previous row
 	get   func(*T) int64
 	set   func(*T, int64)
 }
 
-// maxLineRows is how many rows a line of the log may have.
+// maxLineRows is the maximum number of rows in a line of the log.
 const maxLineRows = 64 << 10
 
-// attemptColumns are the columns of attempts. otherColumn must be the last, because setOther
-// needs the values of columns before it.
+// attemptColumns are the columns of task attempts. otherColumn must be the last column, because
+// setOther reads fields that the columns before it set.
 var attemptColumns = []column[events.Attempt]{
 	{"set", true, func(a *events.Attempt) int64 { return int64(a.Set) }, func(a *events.Attempt, v int64) { a.Set = uint64(v) }},
 	{"task", true, func(a *events.Attempt) int64 { return int64(a.Task) }, func(a *events.Attempt, v int64) { a.Task = uint32(v) }},
@@ -41,8 +41,9 @@ var attemptColumns = []column[events.Attempt]{
 	{otherColumn, false, getOther, setOther},
 }
 
-// otherColumn is a column with the part of an attempt's duration that is not in its phases. The
-// log does not store the end of an attempt: it follows from this column and the phases.
+// otherColumn is the column with the part of an attempt's duration that is not in the attempt's
+// phases (see phasesEnd). The log does not store the end of an attempt, because the end is the sum
+// of its start, its phases and this column.
 const otherColumn = "other"
 
 func getOther(a *events.Attempt) int64 {
@@ -58,8 +59,8 @@ func setOther(a *events.Attempt, other int64) {
 	}
 }
 
-// phasesEnd returns when an attempt would have ended if no time had passed outside of its
-// phases: queue, decode, run and encode.
+// phasesEnd returns the start of an attempt plus the durations of its phases: queue, decode, run
+// and encode.
 func phasesEnd(a *events.Attempt) events.Micros {
 	return a.Start + a.Queue + a.Decode + a.Run + a.Encode
 }
@@ -88,7 +89,8 @@ func toInt(b bool) int64 {
 	return 0
 }
 
-// appendRows appends a line with rows to line. It leaves out columns that have only zeros.
+// appendRows encodes rows as one line of the log, and appends it to the buffer named line. It omits
+// columns in which all values are 0.
 func appendRows[T any](line []byte, kind string, columns []column[T], rows []T) []byte {
 	line = append(line, `{"type":"`...)
 	line = append(line, kind...)
@@ -118,7 +120,7 @@ func appendRows[T any](line []byte, kind string, columns []column[T], rows []T) 
 	return append(line, '}', '\n')
 }
 
-// decodeRows decodes the fields of a line that appendRows has made. It ignores unknown columns.
+// decodeRows decodes the fields of a line that appendRows has encoded. It ignores unknown columns.
 func decodeRows[T any](fields map[string]json.RawMessage, columns []column[T]) ([]T, error) {
 	var n int
 	if err := json.Unmarshal(fields["n"], &n); err != nil {
@@ -149,8 +151,9 @@ func decodeRows[T any](fields map[string]json.RawMessage, columns []column[T]) (
 	return rows, nil
 }
 
-// decodeColumn sets column c of rows to the values of a JSON array, and returns how many values
-// the array has. If it has more values than there are rows, decodeColumn returns len(rows)+1.
+// decodeColumn decodes a JSON array, sets column c of rows to the array's values, and returns the
+// number of values. If the array has more values than there are rows, decodeColumn returns
+// len(rows)+1.
 func decodeColumn[T any](encoded []byte, rows []T, c column[T]) (found int, err error) {
 	var previous, value int64
 	digits, negative := 0, false

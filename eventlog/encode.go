@@ -9,11 +9,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// Version is the version of the format. It changes only if existing lines or fields get
-// another meaning: new ones need no new version, because readers ignore what they do not know.
+// Version is the version of the format. It changes only if the meaning of existing lines or fields
+// changes. New types of lines and new fields do not change it, because readers ignore unknown ones.
 const Version = 1
 
-// Types of lines that are not events.
+// Types of lines that do not contain a single event.
 const (
 	typeLog          = "log"
 	typeAttempts     = "attempts"
@@ -31,17 +31,17 @@ type header struct {
 	Attempt     int    `json:"attempt"`
 }
 
-// missingLines is a line in place of lines that were dropped, because the file system was too
+// missingLines is a line that replaces lines that were dropped because the file system was too
 // slow.
 type missingLines struct {
-	Bytes int64 `json:"bytes"` // size of the missing lines
+	Bytes int64 `json:"bytes"` // total size of the dropped lines
 }
 
-// appendObject appends a line with the type kind and the fields of object to lines.
+// appendObject appends one line to lines. The line has the type kind and the fields of object.
 func appendObject(lines []byte, kind string, object any) []byte {
 	encoded, err := json.Marshal(object)
 	if err != nil || len(encoded) < 2 || encoded[0] != '{' {
-		return lines // never happens: objects of this package and of events are JSON objects
+		return lines // never happens: every type of this package and of package events is encoded as a JSON object
 	}
 	lines = append(lines, `{"type":"`...)
 	lines = append(lines, kind...)
@@ -53,7 +53,7 @@ func appendObject(lines []byte, kind string, object any) []byte {
 	return append(lines, '\n')
 }
 
-// appendSplit appends lines with rows to lines, at most maxLineRows rows in each.
+// appendSplit appends the rows to lines. Each line has at most maxLineRows rows.
 func appendSplit[T any](lines []byte, kind string, columns []column[T], rows []T) []byte {
 	for len(rows) > 0 {
 		n := min(len(rows), maxLineRows)
@@ -63,12 +63,12 @@ func appendSplit[T any](lines []byte, kind string, columns []column[T], rows []T
 	return lines
 }
 
-// decodeLine decodes a line and adds its content to a batch. It ignores lines of unknown types.
+// decodeLine decodes a line and adds its content to the batch b. It ignores lines of unknown types.
 func decodeLine(line []byte, b *events.Batch) error {
 	var kind struct {
 		Type string `json:"type"`
 	}
-	if bytes.HasPrefix(line, []byte(`{"type":"`)) { // lines with rows are too long to parse twice
+	if bytes.HasPrefix(line, []byte(`{"type":"`)) { // read the type without parsing the line, because lines with rows are long
 		name, _, _ := bytes.Cut(line[len(`{"type":"`):], []byte(`"`))
 		kind.Type = string(name)
 	} else if err := json.Unmarshal(line, &kind); err != nil {

@@ -9,23 +9,23 @@ import (
 
 const (
 	frameMagic     = 0xFD2FB528
-	skippableMagic = 0x184D2A50 // the first of 16 magic numbers of skippable frames
-	// maxFrame limits the compressed and the decoded size of a frame.
+	skippableMagic = 0x184D2A50 // first of the 16 magic numbers of skippable frames (RFC 8878)
+	// maxFrame limits the size of a frame in bytes, both compressed and decompressed.
 	maxFrame = 64 << 20
-	// footerSize is the size of the skippable frame at the end of a complete log.
+	// footerSize is the size in bytes of the skippable frame at the end of a complete log.
 	footerSize = 4 + 4 + 8 + 8
 )
 
-// footerMark begins the content of the skippable frame at the end of a complete log. The
-// offset of the frame with the summary follows.
+// footerMark is the first half of the content of the skippable frame at the end of a complete log.
+// The second half is the offset of the frame with the summary.
 var footerMark = [8]byte{'b', 'o', 'b', 'b', 'i', 'n', 0, 1}
 
-// errTruncated is the error of nextFrame if the file ends before the frame does.
+// errTruncated is the error of nextFrame if the file ends within a frame.
 var errTruncated = errors.New("the file ends within a frame")
 
-// nextFrame reads a frame of zstd (RFC 8878) and returns it with its size in bytes. frame is
-// nil for a skippable frame. At the end of the file, nextFrame returns io.EOF. If the file ends
-// before the frame does, it returns errTruncated and the part of the frame that is there.
+// nextFrame reads a zstd frame (RFC 8878) from r and returns it with its size in bytes. For a
+// skippable frame, the first result is nil. At the end of the file, nextFrame returns io.EOF. If
+// the file ends within a frame, nextFrame returns the read part of the frame and errTruncated.
 func nextFrame(r io.Reader) (frame []byte, size int64, err error) {
 	f := frameReader{r: r}
 	if err := f.read(4); err != nil {
@@ -52,7 +52,7 @@ func nextFrame(r io.Reader) (frame []byte, size int64, err error) {
 	}
 }
 
-// frameReader reads the parts of a frame from r and collects them in bytes.
+// frameReader reads the parts of a frame from r and appends them to bytes.
 type frameReader struct {
 	r     io.Reader
 	bytes []byte
@@ -98,7 +98,7 @@ func (f *frameReader) blocks() error {
 		last = block&1 != 0
 		size := int(block >> 3)
 		switch block >> 1 & 3 {
-		case 1: // one byte, repeated
+		case 1: // RLE block: one byte, which is repeated
 			size = 1
 		case 3:
 			return errors.New("a block of zstd has an unknown type")
@@ -113,7 +113,8 @@ func (f *frameReader) blocks() error {
 	return nil
 }
 
-// footer returns the skippable frame that says where the frame with the summary begins.
+// footer returns the skippable frame at the end of a complete log. summary is the offset of the
+// frame with the summary.
 func footer(summary int64) []byte {
 	f := binary.LittleEndian.AppendUint32(nil, skippableMagic)
 	f = binary.LittleEndian.AppendUint32(f, footerSize-8)
@@ -121,7 +122,7 @@ func footer(summary int64) []byte {
 	return binary.LittleEndian.AppendUint64(f, uint64(summary))
 }
 
-// readFooter returns the offset in the footer f, or -1 if f is not a footer.
+// readFooter returns the offset in the footer f, or -1 if f is not a valid footer.
 func readFooter(f []byte) int64 {
 	if len(f) != footerSize || [8]byte(f[8:16]) != footerMark || binary.LittleEndian.Uint32(f) != skippableMagic {
 		return -1

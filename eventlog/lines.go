@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// summaryJobs is how many jobs the summary has at most. It has the latest ones.
+	// summaryJobs is the maximum number of jobs in the summary. The summary has the latest jobs.
 	summaryJobs = 1000
 
 	extension = ".jsonl.zst"
 )
 
-// jsonLines is the format of logs that docs/event-log.md describes.
+// jsonLines implements format for the logs that docs/event-log.md describes.
 type jsonLines struct {
-	launched map[launchKey]events.Attempt // attempts that run and are not in the log yet
-	ended    []events.Attempt             // buffer for the result of endedOf
+	launched map[launchKey]events.Attempt // running attempts that are not in the log yet
+	ended    []events.Attempt             // buffer for the result of endedOf, reused
 }
 
 func newLines() *jsonLines { return &jsonLines{launched: map[launchKey]events.Attempt{}} }
 
-// launchKey identifies an attempt.
+// launchKey identifies a task attempt.
 type launchKey struct {
 	set          uint64
 	task, number uint32
@@ -49,8 +49,8 @@ func (l *jsonLines) add(lines []byte, b *events.Batch) []byte {
 	return appendSplit(lines, typeMemory, memoryColumns, b.Memory)
 }
 
-// endedOf returns those of attempts that have ended, and keeps those that run in l.launched. It
-// leaves out an attempt that was recalled if the log does not have its launch either.
+// endedOf returns the attempts that have ended, and stores the running ones in l.launched. If the
+// driver recalled an attempt before the log contained its launch, endedOf omits the attempt.
 func (l *jsonLines) endedOf(attempts []events.Attempt) []events.Attempt {
 	l.ended = l.ended[:0]
 	for i := range attempts {
@@ -76,8 +76,8 @@ func (l *jsonLines) flush(lines []byte) []byte {
 	return lines
 }
 
-// takeLaunched returns the attempts that run and are not in the log yet, and empties
-// l.launched. The caller writes them.
+// takeLaunched returns the running attempts that are not in the log yet, and empties l.launched.
+// The caller must write these attempts to the log.
 func (l *jsonLines) takeLaunched() []events.Attempt {
 	var running []events.Attempt
 	for _, a := range l.launched {
@@ -91,8 +91,8 @@ func (l *jsonLines) gap(lines []byte, bytes int64) []byte {
 	return appendObject(lines, typeGap, missingLines{Bytes: bytes})
 }
 
-// end returns the last two frames of a log: the frame with the summary, and the footer, which
-// says that the summary begins at offset.
+// end returns the last two frames of a log: the frame with the summary, which begins at offset, and
+// the footer, which contains offset.
 func (l *jsonLines) end(encoder *zstd.Encoder, summary *events.Snapshot, offset int64) []byte {
 	short := *summary
 	short.Jobs = short.Jobs[max(0, len(short.Jobs)-summaryJobs):]
@@ -104,13 +104,14 @@ func (l *jsonLines) name(application string, attempt int, state string) string {
 	return fileName(application, attempt, state)
 }
 
-// fileName returns the name of a log, such as
+// fileName returns the file name of a log, such as
 // "application_1700000000000_0001.1.running.jsonl.zst".
 func fileName(application string, attempt int, state string) string {
 	return fmt.Sprintf("%s.%d.%s%s", application, attempt, state, extension)
 }
 
-// parseName returns the parts of a name that fileName has made. ok is false for other names.
+// parseName returns the parts of a file name that fileName has returned. ok is false for other
+// names.
 func parseName(name string) (application string, attempt int, state string, ok bool) {
 	name, ok = strings.CutSuffix(name, extension)
 	parts := strings.Split(name, ".")

@@ -17,81 +17,81 @@ import (
 )
 
 const (
-	// flushInterval is how long lines wait at most before they are written. It leaves a second
-	// for writing them if the file system is busy, so that the log of a driver that was killed
-	// lacks at most the last 5 s.
+	// flushInterval is the maximum time that lines wait before Log writes them. Writing may take
+	// another second on a busy file system, so the log of a killed driver lacks at most its last 5
+	// s.
 	flushInterval = 4 * time.Second
-	// flushBytes is how many bytes of lines are enough for a frame: then they are written at
-	// once.
+	// If the waiting lines have at least flushBytes bytes, Log writes them immediately.
 	flushBytes = 256 << 10
-	// touchInterval is how often a log's modification time is set, because HDFS does not change
-	// it while the file is open. If the modification time of an incomplete log is older than
-	// runningAge, its application was killed.
+	// touchInterval is how often Log sets the log's modification time, because HDFS does not update
+	// it while the file is open. An incomplete log that was not modified for runningAge belongs to
+	// an application that was killed.
 	touchInterval = time.Hour
 	runningAge    = 24 * time.Hour
-	// maxPending limits the bytes of lines that wait to be written. If the file system is too
-	// slow, further lines are dropped.
+	// maxPending limits the bytes of lines that wait to be written. If the file system is too slow,
+	// Log drops further lines.
 	maxPending = 16 << 20
 
 	fileMode      fs.FileMode = 0o640
 	directoryMode fs.FileMode = 0o750
 )
 
-// Options describe a Log.
+// Options are the options of [Start] and [StartSpark].
 type Options struct {
 	Files        *storage.Files
-	Directory    string        // where the log is written
+	Directory    string        // directory of the log
 	RequiredHome string        // if not "", the log is written only if this directory exists
-	MaxAge       time.Duration // older logs of the user in Directory are removed; 0 keeps all
+	MaxAge       time.Duration // remove older logs of the same user in Directory; 0 removes none
 	Application  string        // the application's id
-	Attempt      int           // number of the application's attempt
+	Attempt      int           // number of the application attempt
 	Logger       *slog.Logger
 }
 
-// format encodes the lines and makes the file names of one kind of log. Its methods are not
+// format encodes the lines of one kind of log and determines its file names. Its methods are not
 // called concurrently.
 type format interface {
 	// begin returns the first lines of a log.
 	begin(application string, attempt int) []byte
-	// add appends the lines for a batch to lines.
+	// add encodes the batch b as lines and appends these to the buffer named lines.
 	add(lines []byte, b *events.Batch) []byte
-	// flush appends the lines that end a frame to lines, if there are any.
+	// flush is called before the end of a frame. It appends the lines that the frame must still
+	// contain, if any, to the buffer named lines.
 	flush(lines []byte) []byte
-	// gap appends a line that says that lines of this many bytes are missing.
+	// gap appends a line that records that lines of this total size in bytes are missing.
 	gap(lines []byte, bytes int64) []byte
-	// end returns the last bytes of the file, which will be at offset.
+	// end returns the last bytes of the file. offset is the position at which they will be written.
 	end(encoder *zstd.Encoder, summary *events.Snapshot, offset int64) []byte
-	// name returns the name of the file while the application is in state.
+	// name returns the file name of a log while the application is in the given state.
 	name(application string, attempt int, state string) string
 }
 
-// Log writes the log of an attempt of an application.
+// Log writes the event log of an application attempt.
 type Log struct {
 	options Options
 	format  format
 	encoder *zstd.Encoder
-	wake    chan struct{} // has an element if flushBytes of lines wait
+	wake    chan struct{} // contains an element if at least flushBytes bytes of lines wait
 	closing chan struct{} // closed by Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	lines   []byte // that wait to be written
+	lines   []byte // lines that wait to be written
 	missing int64  // bytes of lines that were dropped since the last write
-	failed  bool   // true after an error; then nothing more is written
+	failed  bool   // an error has occurred; nothing more is written
 
-	// Only the goroutine of run uses these fields until it has ended; then Close does.
+	// Only the goroutine of run uses these fields. When that goroutine has ended, Close uses them.
 	path   string
 	file   *storage.Writer
-	offset int64 // size of the file
+	offset int64 // size of the file in bytes
 }
 
-// Start begins a log. It returns no error: errors go to Options.Logger. The caller must call
-// Close.
+// Start creates a log in bobbin's own format. It writes errors to Options.Logger instead of
+// returning them. The caller must call Close.
 func Start(options Options) *Log { return start(options, newLines()) }
 
-// StartSpark begins a log in the format of Spark, for Spark's history server.
-// Options.MaxAge has no effect, because the history server removes old logs itself.
+// StartSpark creates a log in Spark's format, for Spark's history server. It ignores
+// Options.MaxAge, because Spark's history server removes old logs itself. Otherwise see [Start].
 func StartSpark(options Options) *Log {
 	options.MaxAge = 0
 	return start(options, newSparkLines())
@@ -112,7 +112,7 @@ func start(options Options, format format) *Log {
 	return l
 }
 
-// Consume adds a batch to the log. It implements events.Consumer.
+// Consume adds a batch of events to the log. It implements events.Consumer.
 func (l *Log) Consume(b *events.Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,7 +165,7 @@ func (l *Log) run(ctx context.Context) {
 // errNoHome is the error of create if Options.RequiredHome does not exist.
 var errNoHome = errors.New("the user has no home directory")
 
-// fail ends the log after an error.
+// fail logs the error and stops the log: nothing more is written.
 func (l *Log) fail(err error) {
 	if errors.Is(err, errNoHome) {
 		l.options.Logger.Info("no event log is written, as the user has no home directory: see eventLog.dir", "home", l.options.RequiredHome)
@@ -173,7 +173,7 @@ func (l *Log) fail(err error) {
 		l.options.Logger.Warn("the event log ends here: the history of this application is not complete", "path", l.path, "error", err)
 	}
 	if l.file != nil {
-		_ = l.file.Abandon() // keeps what was written
+		_ = l.file.Abandon() // closes the file without removing its content
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,9 +195,8 @@ func (l *Log) create(ctx context.Context) error {
 	return err
 }
 
-// removeOld removes the logs in the directory that are older than Options.MaxAge and belong to
-// the same user as this log. The logs of other users stay. A log that is not complete must also
-// be older than runningAge.
+// removeOld removes the logs in the directory that are older than Options.MaxAge and belong to the
+// user of this log. It removes an incomplete log only if the log is also older than runningAge.
 func (l *Log) removeOld(ctx context.Context) {
 	if l.options.MaxAge <= 0 {
 		return
@@ -228,8 +227,8 @@ func (l *Log) pathFor(state string) string {
 	return strings.TrimSuffix(l.options.Directory, "/") + "/" + l.format.name(l.options.Application, l.options.Attempt, state)
 }
 
-// flush writes the lines that were added since the last flush as a frame, and makes them visible
-// to readers.
+// flush writes the lines that were added since the last flush as one frame, and makes the frame
+// visible to readers.
 func (l *Log) flush() error {
 	l.mu.Lock()
 	lines, missing := l.lines, l.missing
@@ -257,9 +256,9 @@ func (l *Log) write(frame []byte) error {
 	return l.file.Flush()
 }
 
-// Close writes the rest of the log and a summary, and renames the file, because its name
-// contains the application's state. If ctx ends before, the log stays incomplete. Errors go to
-// Options.Logger. The recorder must have been closed before.
+// Close writes the remaining lines and a summary, and renames the file, because the file name
+// contains the application's state. If ctx ends earlier, the log stays incomplete. Errors are
+// logged to Options.Logger. The caller must have closed the recorder before.
 func (l *Log) Close(ctx context.Context, state string, summary *events.Snapshot) {
 	stop := context.AfterFunc(ctx, l.cancel)
 	defer l.cancel()
@@ -274,7 +273,8 @@ func (l *Log) Close(ctx context.Context, state string, summary *events.Snapshot)
 	}
 }
 
-// complete writes the last frames, and closes and renames the file.
+// complete writes the last frames, and closes and renames the file. The new name contains the
+// application's state.
 func (l *Log) complete(ctx context.Context, state string, summary *events.Snapshot) error {
 	if err := l.flush(); err != nil {
 		return err

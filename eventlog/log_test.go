@@ -34,8 +34,8 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC)
 
 func at(after time.Duration) events.Time { return events.At(start.Add(after)) }
 
-// record records an application with tasks, of which one in a hundred fails, and one runs
-// to the end of the recording.
+// record records an application with tasks. One task in a hundred fails, and one task runs until
+// the recording ends.
 func record(r *events.Recorder, tasks int) {
 	r.Record(&events.ApplicationStarted{
 		Time: at(0), ID: "application_1", Attempt: 1, Name: "count", User: "alice", Master: "yarn", Mode: "cluster", Version: "v1", Go: "go1",
@@ -70,7 +70,8 @@ func record(r *events.Recorder, tasks int) {
 	}
 }
 
-// write writes a log of an application with tasks, and returns its path and the last state.
+// write writes the log of an application with tasks. It returns the log's path and the last state
+// of the application.
 func write(t testing.TB, directory string, tasks int) (path string, state *events.Snapshot) {
 	t.Helper()
 	files := storage.New(storage.Options{})
@@ -93,7 +94,7 @@ func write(t testing.TB, directory string, tasks int) (path string, state *event
 	return strings.TrimPrefix(entries[0].Path, "file://"), r.Snapshot()
 }
 
-// text returns all that a snapshot has.
+// text returns all content of a snapshot as text.
 func text(t testing.TB, s *events.Snapshot) string {
 	t.Helper()
 	encoded, err := json.MarshalIndent(s, "", "\t")
@@ -133,7 +134,8 @@ func TestHistoryIsWhatWasShown(t *testing.T) {
 	require.Equal(t, text(t, want), text(t, got))
 }
 
-// TestHistoryPagesEqualLivePages renders each page from the driver's state and from the log.
+// TestHistoryPagesEqualLivePages renders each page from the driver's state and from the log, and
+// compares the two.
 func TestHistoryPagesEqualLivePages(t *testing.T) {
 	path, live := write(t, t.TempDir(), 2000)
 	history, _ := load(t, path)
@@ -164,7 +166,8 @@ func TestSummaryIsTheLastState(t *testing.T) {
 	require.Equal(t, "3", summary.Executor(3).ID)
 }
 
-// TestTruncatedLogs reads the beginnings of a log: each is a state that the application had.
+// TestTruncatedLogs reads prefixes of a log. Each prefix must describe an earlier state of the
+// application.
 func TestTruncatedLogs(t *testing.T) {
 	path, _ := write(t, t.TempDir(), 30_000)
 	content, err := os.ReadFile(path)
@@ -269,7 +272,7 @@ func TestOldLogsAreRemoved(t *testing.T) {
 		}
 	}
 	want := []string{"new.1.killed.jsonl.zst", "new.1.running.jsonl.zst", "notes.txt", "own.1.succeeded.jsonl.zst"}
-	if os.Getuid() == 0 { // only root can make a file another's
+	if os.Getuid() == 0 { // only root can change the owner of a file
 		require.NoError(t, os.Lchown(filepath.Join(directory, "other.1.failed.jsonl.zst"), 12345, -1))
 		want = append(want, "other.1.failed.jsonl.zst")
 	}
@@ -288,7 +291,7 @@ func TestOldLogsAreRemoved(t *testing.T) {
 	require.ElementsMatch(t, want, names)
 }
 
-// TestARunningLogStaysYoung runs in the bubble's time, which begins in the year 2000.
+// TestARunningLogStaysYoung runs with the fake clock of synctest, which starts in the year 2000.
 func TestARunningLogStaysYoung(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		directory, began := t.TempDir(), time.Now()
@@ -306,7 +309,7 @@ func TestARunningLogStaysYoung(t *testing.T) {
 	})
 }
 
-// TestAKilledDriverLosesSecondsOnly reads a log that is still written.
+// TestAKilledDriverLosesSecondsOnly reads a log while it is being written.
 func TestAKilledDriverLosesSecondsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		directory := t.TempDir()
@@ -348,7 +351,7 @@ func TestListIgnoresOtherFiles(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the golden log again")
 
-// TestGoldenLog reads a log of the first version of the format.
+// TestGoldenLog reads a stored log of version 1 of the format.
 func TestGoldenLog(t *testing.T) {
 	const log, state = "testdata/v1.jsonl.zst", "testdata/v1.txt"
 	if *update {
@@ -365,7 +368,7 @@ func TestGoldenLog(t *testing.T) {
 	require.Equal(t, string(want), text(t, got)+"\n")
 }
 
-// FuzzRead checks that no log makes the reader panic or use much memory.
+// FuzzRead checks that no input makes Read panic or use too much memory.
 func FuzzRead(f *testing.F) {
 	golden, err := os.ReadFile("testdata/v1.jsonl.zst")
 	require.NoError(f, err)
@@ -394,11 +397,11 @@ func FuzzLines(f *testing.F) {
 			require.ErrorContains(t, err, "log: at byte 0: ")
 		}
 		_, err := json.Marshal(model.Snapshot())
-		_ = err // times beyond year 9999 have no JSON
+		_ = err // times after the year 9999 cannot be encoded as JSON
 	})
 }
 
-// BenchmarkLog measures the size of a log, and how long writing and reading take.
+// BenchmarkLog measures the size of a log, and the time of writing and of reading the log.
 func BenchmarkLog(b *testing.B) {
 	const tasks = 100_000
 	var size int64

@@ -21,23 +21,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Entry describes a log in a directory.
+// Entry describes a log file in a directory.
 type Entry struct {
 	Path        string    `json:"path"`
 	Application string    `json:"application"`
 	Attempt     int       `json:"attempt"`
-	State       string    `json:"state"` // events.StateRunning if the application runs or was killed
+	State       string    `json:"state"` // events.StateRunning if the application is running or was killed
 	Size        int64     `json:"size"`
 	Modified    time.Time `json:"modified"`
-	Owner       string    `json:"owner,omitempty"` // as in storage.Info
+	Owner       string    `json:"owner,omitempty"` // owner of the file; see storage.Info
 }
 
-// DefaultDirectory returns the directory in HDFS for the logs of a user. The setting
-// eventLog.dir replaces it.
+// DefaultDirectory returns the HDFS directory of a user's logs if the setting eventLog.dir is not
+// set.
 func DefaultDirectory(user string) string { return "/user/" + user + "/.bobbin/history" }
 
-// List returns the logs in a directory, those that were modified last first. If the directory
-// does not exist, it returns no logs and no error.
+// List returns the logs in a directory, the most recently modified first. If the directory does not
+// exist, List returns nil and no error.
 func List(ctx context.Context, files *storage.Files, directory string) ([]Entry, error) {
 	infos, err := files.List(ctx, directory)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,15 +62,15 @@ func List(ctx context.Context, files *storage.Files, directory string) ([]Entry,
 	return entries, nil
 }
 
-// LoadSummary returns the summary at the end of a log. The summary has no attempts, and only
-// the latest 1,000 jobs. LoadSummary returns nil if the log has no summary, because the
-// application still runs or was killed.
+// LoadSummary returns the summary at the end of a log. The summary contains no task attempts, and
+// only the latest 1,000 jobs. LoadSummary returns nil and no error if the log has no summary,
+// because the application is running or was killed.
 func LoadSummary(ctx context.Context, files *storage.Files, path string) (*events.Snapshot, error) {
 	file, err := files.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // only read, so an error does not matter
 	return readSummary(file, file.Stat().Size, path)
 }
 
@@ -116,31 +116,30 @@ func newDecoder() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxFrame))
 }
 
-// Load reads a log and returns the state of the application that it describes. truncated is
-// true if the log ends in the middle of a frame, as the log of a killed application may; the
-// state is then that before the frame. If the log is damaged, Load returns the state before
-// the damage and an error.
+// Load reads a log and returns the state of the application. truncated reports whether the log ends
+// within a frame, as the log of a killed application may; the state then excludes that frame. If
+// the log is damaged, Load returns the state before the damage and an error.
 func Load(ctx context.Context, files *storage.Files, path string, limits events.Limits) (model *events.Model, truncated bool, err error) {
 	model = events.NewModel(limits)
 	file, err := files.Open(ctx, path)
 	if err != nil {
 		return model, false, err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // only read, so an error does not matter
 	truncated, err = Read(ctx, file, path, model)
 	return model, truncated, err
 }
 
-// decodedFrame is the content of the frame at an offset of the log.
+// decodedFrame is a decoded frame that begins at offset in the log.
 type decodedFrame struct {
 	offset int64
 	batch  *events.Batch
 	err    error
 }
 
-// Read passes the content of a log to a consumer, a batch for each frame. truncated is true if
-// the log ends in the middle of a frame. Errors name path and the offset of the frame. The
-// consumer may keep batches, because Read does not reuse them.
+// Read passes the content of a log to a consumer, one batch for each frame. truncated reports
+// whether the log ends within a frame. Errors contain path and the offset of the frame. The
+// consumer may store the batches, because Read does not reuse them.
 func Read(ctx context.Context, log io.Reader, path string, consumer events.Consumer) (truncated bool, err error) {
 	decoder, err := newDecoder()
 	if err != nil {
@@ -148,8 +147,8 @@ func Read(ctx context.Context, log io.Reader, path string, consumer events.Consu
 	}
 	defer decoder.Close()
 	ctx, cancel := context.WithCancel(ctx)
-	// Several frames are decoded at the same time. frames has a channel for each of them, in
-	// their order in the log.
+	// Several frames are decoded concurrently. frames has one channel for each of these frames, in
+	// the order of the log.
 	frames := make(chan chan decodedFrame, runtime.GOMAXPROCS(0))
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -174,7 +173,8 @@ func Read(ctx context.Context, log io.Reader, path string, consumer events.Consu
 }
 
 // readFrames reads frames up to the end of the log or the first error, and decodes each frame in
-// a goroutine. For each frame, it sends to frames a channel, which gets the decoded frame.
+// its own goroutine. For each frame, readFrames sends a channel to frames; the goroutine sends the
+// decoded frame to that channel.
 func readFrames(ctx context.Context, log io.Reader, decoder *zstd.Decoder, frames chan<- chan decodedFrame) {
 	var decoding sync.WaitGroup
 	defer decoding.Wait()
@@ -204,8 +204,8 @@ func readFrames(ctx context.Context, log io.Reader, decoder *zstd.Decoder, frame
 	}
 }
 
-// decodeFrame decodes the lines of a frame. If it cannot decode a line, it returns the lines
-// before and an error.
+// decodeFrame decodes the lines of a frame. If a line cannot be decoded, decodeFrame returns the
+// preceding lines and an error.
 func decodeFrame(decoder *zstd.Decoder, frame []byte) (*events.Batch, error) {
 	batch := &events.Batch{}
 	if frame == nil {
@@ -228,14 +228,14 @@ func decodeFrame(decoder *zstd.Decoder, frame []byte) (*events.Batch, error) {
 	return batch, nil
 }
 
-// LoadStart returns the first event of a log. It fails if the log does not begin with an
-// ApplicationStarted, because the application has just started or the file is damaged.
+// LoadStart returns the first event of a log. LoadStart fails if the log does not begin with an
+// ApplicationStarted event, because the application has just started or the file is damaged.
 func LoadStart(ctx context.Context, files *storage.Files, path string) (*events.ApplicationStarted, error) {
 	file, err := files.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // only read, so an error does not matter
 	decoder, err := newDecoder()
 	if err != nil {
 		return nil, err
@@ -253,9 +253,9 @@ func LoadStart(ctx context.Context, files *storage.Files, path string) (*events.
 	return nil, fmt.Errorf("%s: the log does not begin with the application's start: %w", path, cmp.Or(err, errors.New("its first lines are others")))
 }
 
-// WithEnd changes a state from a log so that the application does not run, and returns it. If
-// the log does not say that the application has ended, its driver was probably killed; then the
-// application counts as killed at the time of its latest event.
+// WithEnd returns state, and changes it if the log contains no end of the application. In that case
+// the driver was probably killed, so WithEnd sets the application's state to killed and its end to
+// the time of its latest event.
 func WithEnd(state *events.Snapshot) *events.Snapshot {
 	if state.Application.State == events.StateRunning {
 		state.Application.State, state.Application.Ended = events.StateKilled, state.Latest

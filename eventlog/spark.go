@@ -10,37 +10,38 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// sparkVersion is the release of Spark whose format of event logs is written. Later releases
-// can read it.
+// sparkVersion is the release of Spark whose event log format sparkLines writes. Later releases can
+// read this format.
 const sparkVersion = "3.5.0"
 
-// sparkExtension ends the names of logs in Spark's format. It tells Spark their compression.
+// sparkExtension is the suffix of the names of logs in Spark's format. Spark derives the
+// compression from the suffix.
 const sparkExtension = ".zstd"
 
-// sparkLines is the format of Spark's event log (JsonProtocol): a line for each
-// SparkListener event. In it, a Func.Run is a job with one stage, whose id is the job's id. If
-// a stage has several task sets, each of them is an attempt of the stage.
+// sparkLines implements format for Spark's event log (JsonProtocol): one line for each
+// SparkListener event. A call of Func.Run becomes a job with one stage, whose id is the job's id.
+// If a stage has several task sets, each task set becomes an attempt of the stage.
 type sparkLines struct {
-	executors map[uint32]*events.ExecutorRegistered // by the number of a registration
+	executors map[uint32]*events.ExecutorRegistered // by the number of the executor's registration
 	jobs      map[uint64]*sparkJob
 	sets      map[uint64]*sparkSet
-	tasks     int64                               // how many attempts were written; the ID of the latest
-	failures  map[launchKey]*events.AttemptFailed // of the batch that add writes
-	measured  map[launchKey]*events.Measurement   // of the batch that add writes; number is 0
+	tasks     int64                               // number of attempts written so far, which is also the task ID of the latest
+	failures  map[launchKey]*events.AttemptFailed // failures in the batch that add is writing
+	measured  map[launchKey]*events.Measurement   // measurements in the batch that add is writing; the attempt number in the key is 0
 }
 
 // sparkJob is a job that has not ended.
 type sparkJob struct {
 	submitted *events.JobSubmitted
-	written   bool           // its start is written
-	attempts  map[uint64]int // number of task sets by stage
-	sets      []uint64       // ids of the task sets
+	written   bool           // the job's start event is written
+	attempts  map[uint64]int // number of task sets, by the id of their stage
+	sets      []uint64       // ids of the job's task sets
 }
 
 // sparkSet is a task set of a job that has not ended.
 type sparkSet struct {
 	stage sparkStage
-	last  bool // the stage is the last one of its job
+	last  bool // the stage is the last stage of its job
 }
 
 func newSparkLines() *sparkLines {
@@ -57,8 +58,8 @@ func (f *sparkLines) begin(string, int) []byte {
 	}{sparkType("LogStart"), sparkVersion})
 }
 
-// add appends the lines for what has begun, then those for attempts, then those for what has
-// ended. This order matters because Spark ignores tasks of stages that have ended.
+// add appends the start events of the batch, then the task events, then the end events. The order
+// matters because Spark ignores tasks of stages that have ended.
 func (f *sparkLines) add(lines []byte, b *events.Batch) []byte {
 	for _, e := range b.Events {
 		lines = f.beginning(lines, e)
@@ -142,9 +143,9 @@ func (f *sparkLines) applicationStarted(lines []byte, e *events.ApplicationStart
 	}{sparkType("EnvironmentUpdate"), map[string]string{"bobbin": e.Version, "Go": e.Go}, properties, empty, empty, empty, empty})
 }
 
-// startJob appends the start of a job. If the job is a Func.Run, set is its only task set. If it
-// has stages, set is nil, and the stages' numbers of tasks are written as 0, because they are
-// not known yet.
+// startJob appends the start event of a job. For a job of Func.Run, set is the job's only task set.
+// For a job with stages, set is nil, and startJob writes 0 as each stage's number of tasks, because
+// the numbers are not known yet.
 func (f *sparkLines) startJob(lines []byte, id uint64, set *events.TaskSetSubmitted) []byte {
 	job := f.jobs[id]
 	job.written = true
@@ -194,7 +195,7 @@ func (f *sparkLines) setSubmitted(lines []byte, e *events.TaskSetSubmitted) []by
 	}
 	set := &sparkSet{
 		stage: newSparkStage(id, job.attempts[id], e.Name, e.Tasks, parents),
-		last:  plan == len(job.submitted.Stages)-1, // also true without stages, because both are -1
+		last:  plan == len(job.submitted.Stages)-1, // also true for a job without stages, because then both sides are -1
 	}
 	set.stage.Submitted, set.stage.ResourceProfile = e.Time.Time.UnixMilli(), e.Profile
 	job.attempts[id]++
@@ -211,16 +212,17 @@ func (f *sparkLines) stageLine(lines []byte, kind string, set *sparkSet) []byte 
 	}{sparkType(kind), set.stage, nil})
 }
 
-// sparkLocalities are Spark's names for the constants events.Locality…, in their order.
+// sparkLocalities are Spark's names of the constants events.Locality…, in the order of the
+// constants.
 var sparkLocalities = []string{"PROCESS_LOCAL", "NODE_LOCAL", "NO_PREF", "RACK_LOCAL", "ANY"}
 
 func milliseconds(m events.Micros) int64 { return int64(m) / 1000 }
 
-// attempt appends the start and the end of an attempt that has ended.
+// attempt appends the start event and the end event of a task attempt that has ended.
 func (f *sparkLines) attempt(lines []byte, a *events.Attempt) []byte {
 	set := f.sets[a.Set]
 	if set == nil {
-		return lines // the job of the attempt has ended
+		return lines // the job has already ended
 	}
 	f.tasks++
 	task := sparkTask{
@@ -244,7 +246,7 @@ func (f *sparkLines) attempt(lines []byte, a *events.Attempt) []byte {
 	return appendSpark(lines, end)
 }
 
-// reason returns how an attempt ended, as the JSON object of Spark's TaskEndReason.
+// reason returns the result of a task attempt as the JSON object of Spark's TaskEndReason.
 func (f *sparkLines) reason(a *events.Attempt, executor string) any {
 	type updates struct {
 		Updates []struct{} `json:"Accumulator Updates"`
@@ -337,7 +339,7 @@ func (f *sparkLines) ending(lines []byte, e events.Event) []byte {
 	return lines
 }
 
-// accumulables returns the counters and gauges of a task set.
+// accumulables returns the counters and gauges of a task set as Spark's accumulables.
 func accumulables(e *events.TaskSetEnded) []sparkAccumulable {
 	all := []sparkAccumulable{}
 	for _, values := range []map[string]int64{e.Counters, e.Gauges} {

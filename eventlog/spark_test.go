@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// sparkEvents writes batches in Spark's format, and returns the lines. bench/history passes
-// such a log to a real history server.
+// sparkEvents writes batches in Spark's format, and returns the decoded lines. bench/history loads
+// such a log into a real Spark history server.
 func sparkEvents(t *testing.T, batches ...*events.Batch) []map[string]any {
 	t.Helper()
 	files := storage.New(storage.Options{})

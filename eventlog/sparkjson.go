@@ -2,7 +2,7 @@ package eventlog
 
 import "encoding/json"
 
-// sparkEvent has the field with which each line begins: the type of the event.
+// sparkEvent is the first field of each line: the type of the event.
 type sparkEvent struct {
 	Event string `json:"Event"`
 }
@@ -108,7 +108,7 @@ type sparkMetrics struct {
 func appendSpark(lines []byte, object any) []byte {
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return lines // never happens: all fields of these types can be encoded
+		return lines // never happens, because all fields of these types can be encoded as JSON
 	}
 	return append(append(lines, encoded...), '\n')
 }

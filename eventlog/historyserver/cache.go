@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxOpened is how many applications are kept in memory at most.
+	// maxOpened is the maximum number of applications in memory.
 	maxOpened = 4
-	// maxAttempts is how many attempts of tasks are kept in memory for each application. The
-	// latest ones are kept; they take about 100 MB.
+	// maxAttempts is the maximum number of task attempts in memory for each application. The latest
+	// attempts are stored, in about 100 MB.
 	maxAttempts = 1_000_000
-	// maxRunningAge is how long the pages of a running application show the same state before
-	// its log is read again.
+	// maxRunningAge is how long the pages of a running application show the same state. After that,
+	// the next request reads the log again.
 	maxRunningAge = 10 * time.Second
 )
 
-// cache keeps the applications that were shown most recently.
+// cache stores the applications that were requested most recently.
 type cache struct {
 	options Options
 	closing context.Context
@@ -33,16 +33,16 @@ type cache struct {
 	opened map[string]*openedLog // by the path of the log
 }
 
-// openedLog is an application in memory. Its pages show the summary of its log until the whole
-// log has been read.
+// openedLog is the application of a log in memory. Its pages show the summary at the log's end
+// until the whole log has been read.
 type openedLog struct {
 	cancel  context.CancelFunc
 	created time.Time
-	used    time.Time                       // when it was last asked for; guarded by cache.mu
-	ready   chan struct{}                   // closed when there is something to show, or err is set
-	shown   atomic.Pointer[events.Snapshot] // what pages show; set before ready is closed
-	partial atomic.Bool                     // whether shown is only the summary
-	err     error                           // why the log could not be read; set before ready is closed
+	used    time.Time                       // time of the latest request; guarded by cache.mu
+	ready   chan struct{}                   // closed when shown or err is set
+	shown   atomic.Pointer[events.Snapshot] // state that the pages show; set before ready is closed, unless err is set
+	partial atomic.Bool                     // the field shown contains only the summary
+	err     error                           // error of reading the log; set before ready is closed
 	pages   *ui.Pages
 }
 
@@ -57,7 +57,8 @@ func (c *cache) close() {
 	c.reading.Wait()
 }
 
-// pages returns the pages of a log. It waits until they have something to show.
+// pages returns the pages of a log. It waits until the pages have a state to show or the log could
+// not be read.
 func (c *cache) pages(ctx context.Context, entry eventlog.Entry) (*ui.Pages, error) {
 	o := c.open(entry)
 	select {
@@ -68,9 +69,9 @@ func (c *cache) pages(ctx context.Context, entry eventlog.Entry) (*ui.Pages, err
 	}
 }
 
-// open returns the application of a log. If the application is not in memory, or is too old
-// (see maxRunningAge), open begins to read the log, and removes the application from memory
-// that was not asked for for the longest time if there are too many.
+// open returns the application of a log. If the application is not in memory, could not be read, or
+// is older than maxRunningAge while it runs, open starts to read the log in the background. To
+// limit the applications in memory to maxOpened, open removes the least recently requested ones.
 func (c *cache) open(entry eventlog.Entry) *openedLog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,14 +100,14 @@ func (c *cache) open(entry eventlog.Entry) *openedLog {
 	return o
 }
 
-// forget removes an application from memory. The caller holds c.mu.
+// forget removes the application of the log at path from memory. The caller holds c.mu.
 func (c *cache) forget(path string) {
 	c.opened[path].cancel()
 	c.opened[path].pages.Close()
 	delete(c.opened, path)
 }
 
-// failed reports whether the log could not be read.
+// failed reports whether reading the log has failed.
 func (o *openedLog) failed() bool {
 	select {
 	case <-o.ready:
@@ -116,7 +117,8 @@ func (o *openedLog) failed() bool {
 	}
 }
 
-// read reads the log at path into o: first the summary, if the log has one, then all of it.
+// read reads the log at path into o: first only the summary, if the log has one, then the whole
+// log.
 func (c *cache) read(ctx context.Context, path string, o *openedLog) {
 	if summary, err := eventlog.LoadSummary(ctx, c.options.Files, path); err == nil && summary != nil {
 		o.shown.Store(summary)
@@ -136,7 +138,7 @@ func (c *cache) read(ctx context.Context, path string, o *openedLog) {
 		return
 	}
 	if o.err = err; state.Application.ID != "" {
-		o.err = nil // what was read is shown
+		o.err = nil // show the part of the log that was read
 	}
 	o.shown.Store(eventlog.WithEnd(state))
 	close(o.ready)

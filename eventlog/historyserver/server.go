@@ -1,10 +1,10 @@
-// Package historyserver serves the pages of applications from a directory of event logs
-// to the users of a cluster.
+// Package historyserver serves the pages of applications from a directory of event logs to the
+// users of a cluster.
 //
-// [New] returns the handler: "/" lists the applications, /ID/ATTEMPT/ has the pages of one
-// attempt of an application, and /ID/ those of the latest attempt that has a log. Each log
-// says who may see its application (ui.view.acls). The server itself has no login: a proxy in
-// front of it authenticates readers and names them in a header.
+// [New] returns the HTTP handler. "/" lists the applications, /ID/ATTEMPT/ serves the pages of one
+// attempt of an application, and /ID/ the pages of the latest attempt that has a log. The settings
+// in each log determine who may view the application (ui.view.acls). The server itself does not
+// authenticate users: a proxy in front of the server does, and sends the user's name in a header.
 package historyserver
 
 import (
@@ -27,46 +27,47 @@ import (
 )
 
 const (
-	// maxListAge is how long a list of the logs is reused before the directory is listed
-	// again.
+	// maxListAge is how long the server reuses a list of the directory.
 	maxListAge = 2 * time.Second
-	// maxListed is how many logs are listed at most. The latest ones are.
+	// maxListed is the maximum number of logs in the list. If the directory has more logs, the list
+	// has the latest ones.
 	maxListed = 1000
-	// concurrentReads is how many logs are read at the same time to make the list.
+	// concurrentReads is the maximum number of logs that list reads at the same time.
 	concurrentReads = 8
 )
 
-// Options describe a Server.
+// Options are the options of [New].
 type Options struct {
 	Files     *storage.Files
-	Directory string // of the logs
-	// UserHeader is the header in which a proxy names the reader; "" if no proxy does. Readers
-	// without a name see only the applications that everyone may see.
+	Directory string // directory of the event logs
+	// UserHeader is the HTTP header in which a proxy sends the name of the user; "" if there is no
+	// proxy. Without a name, the server shows only the applications that everyone may view.
 	UserHeader string
-	// Proxies are the addresses of proxies. UserHeader is ignored in requests from others.
+	// Proxies are the addresses of trusted proxies. The server ignores UserHeader in requests from
+	// other addresses.
 	Proxies []netip.Prefix
 	Logger  *slog.Logger
 }
 
-// Server is the handler. Call Close to end the reading of logs.
+// Server is the HTTP handler. The caller must call Close.
 type Server struct {
 	options Options
 	mux     *http.ServeMux
 	opened  *cache
 
 	mu       sync.Mutex
-	entries  []eventlog.Entry     // the logs
-	listed   time.Time            // when entries was read
-	subjects map[string]*logStart // what the logs begin with, by the path of the log
+	entries  []eventlog.Entry     // logs in the directory, the latest first
+	listed   time.Time            // when the directory was listed
+	subjects map[string]*logStart // first events of the logs, by the path of the log
 }
 
-// logStart is what the beginning of a log says about its application, and who may see it.
+// logStart is the first event of a log, and who may view the application according to its settings.
 type logStart struct {
 	started *events.ApplicationStarted
 	viewers *access.Access
 }
 
-// New returns the handler of a directory of logs.
+// New returns a handler for the logs in o.Directory.
 func New(o Options) *Server {
 	s := &Server{options: o, mux: http.NewServeMux(), opened: newCache(o), subjects: map[string]*logStart{}}
 	s.mux.Handle("GET /{$}", ui.Index("Applications in "+o.Directory, s.list))
@@ -76,13 +77,13 @@ func New(o Options) *Server {
 	return s
 }
 
-// Close ends the reading of logs.
+// Close cancels the reading of logs and waits until it has ended.
 func (s *Server) Close() { s.opened.close() }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// reader returns the name of the user who sent a request; "" if it is unknown.
+// reader returns the name of the user who sent the request; "" if the name is unknown.
 func (s *Server) reader(r *http.Request) string {
 	if s.options.UserHeader == "" {
 		return ""
@@ -94,7 +95,7 @@ func (s *Server) reader(r *http.Request) string {
 	return r.Header.Get(s.options.UserHeader)
 }
 
-// logs returns the logs in the directory, the latest first.
+// logs returns the logs in the directory, the latest first, from a list that may be maxListAge old.
 func (s *Server) logs(ctx context.Context) ([]eventlog.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +119,7 @@ func (s *Server) logs(ctx context.Context) ([]eventlog.Entry, error) {
 	return entries, nil
 }
 
-// subjectOf returns what the log at path begins with. It reads this only once for each log.
+// subjectOf returns the first event of the log at path. It reads each log only once.
 func (s *Server) subjectOf(ctx context.Context, path string) (*logStart, error) {
 	s.mu.Lock()
 	known := s.subjects[path]
@@ -137,8 +138,8 @@ func (s *Server) subjectOf(ctx context.Context, path string) (*logStart, error) 
 	return known, nil
 }
 
-// viewersOf returns who may see an application, according to the settings in its log. If these
-// settings are invalid, only the application's user may see it.
+// viewersOf returns who may view an application according to the settings in its log. If these
+// settings are invalid, only the user who submitted the application may view it.
 func viewersOf(started *events.ApplicationStarted) *access.Access {
 	values := map[string]string{}
 	for _, setting := range started.Settings {
@@ -156,7 +157,7 @@ func viewersOf(started *events.ApplicationStarted) *access.Access {
 	return access.New(settings, view, started.User)
 }
 
-// list returns the applications that the reader may see.
+// list returns the applications that the sender of the request may view.
 func (s *Server) list(r *http.Request) ([]ui.ListedApplication, error) {
 	entries, err := s.logs(r.Context())
 	if err != nil {
@@ -201,7 +202,8 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 		s.options.Logger.Warn("listing event logs", "directory", s.options.Directory, "error", err)
 		return
 	}
-	// Readers do not learn whether there is an application that they may not see.
+	// The answer is the same for applications that do not exist and those that the user may not
+	// view, so that it does not reveal whether an application exists.
 	refuse := func() {
 		http.Error(w, "There is no event log of such an application, or you may not see it (ui.view.acls).", http.StatusForbidden)
 	}
@@ -223,8 +225,8 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 	pages.ServeHTTP(w, r)
 }
 
-// find returns the log of an attempt of an application. If attempt is "", it returns the log of
-// the latest attempt that has one. It returns nil if there is no log.
+// find returns the log of an attempt of an application. If attempt is "", it returns the log of the
+// latest attempt that has a log. If there is no such log, find returns nil.
 func (s *Server) find(ctx context.Context, id, attempt string) (*eventlog.Entry, error) {
 	entries, err := s.logs(ctx)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// writeLog writes the log of an application of alice's; without its end if state is running.
+// writeLog writes the log of an application of the user alice. If state is running, the log has no
+// summary and no footer.
 func writeLog(t *testing.T, files *storage.Files, directory, id string, attempt int, state string, settings map[string]string) {
 	t.Helper()
 	log := eventlog.Start(eventlog.Options{Files: files, Directory: directory, Application: id, Attempt: attempt, Logger: slog.New(slog.DiscardHandler)})
@@ -39,7 +40,7 @@ func writeLog(t *testing.T, files *storage.Files, directory, id string, attempt 
 	}
 	r.Close()
 	log.Close(context.Background(), state, r.Snapshot())
-	if state == events.StateRunning { // Close has written a summary, which a killed driver has not
+	if state == events.StateRunning { // remove the summary that Close has written, because the log of a killed driver has no summary
 		path := filepath.Join(directory, fmt.Sprintf("%s.%d.running.jsonl.zst", id, attempt))
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -65,7 +66,8 @@ func newFixture(t *testing.T, o Options) fixture {
 	return f
 }
 
-// ask returns the answer to a request for a path, from an address, with a header that names the reader.
+// ask returns the response to a request for path. The request comes from the address from, and its
+// user header is reader.
 func (f fixture) ask(path, from, reader string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(http.MethodGet, path, nil)
 	request.RemoteAddr = from
@@ -88,7 +90,7 @@ func TestEachLogSaysWhoMaySeeIt(t *testing.T) {
 	writeLog(t, f.files, f.directory, "application_1_0001", 1, events.StateSucceeded, nil)
 	writeLog(t, f.files, f.directory, "application_1_0002", 1, events.StateSucceeded, acls)
 	writeLog(t, f.files, f.directory, "application_1_0003", 1, events.StateRunning, map[string]string{"acls.enable": "true", "ui.view.acls": "bob"})
-	writeLog(t, f.files, f.directory, "application_1_0004", 1, events.StateSucceeded, map[string]string{"acls.enable": "maybe"}) // cannot be read
+	writeLog(t, f.files, f.directory, "application_1_0004", 1, events.StateSucceeded, map[string]string{"acls.enable": "maybe"}) // invalid setting
 	for _, test := range []struct {
 		from, reader string
 		sees         string

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// apply changes the state as an event says.
+// apply applies an event to the state.
 func (m *Model) apply(e Event) {
 	m.updateLatest(MicrosOf(e.When()))
 	switch e := e.(type) {
@@ -31,10 +31,10 @@ func (m *Model) apply(e Event) {
 		if _, set := m.set(e.Set); set != nil && set.State == StateRunning {
 			set.Counters, set.Gauges = e.Counters, e.Gauges
 		}
-		return // too many to be in Recent
+		return // not added to Recent, because there are too many of these events
 	case *AttemptFailed:
 		m.addFailure(e)
-		return // too many to be in Recent
+		return // not added to Recent, because there are too many of these events
 	case *ProfileAdded:
 		m.profile(e.Profile).ProfileAdded = *e
 	case *ExecutorsRequested:
@@ -65,7 +65,7 @@ func (m *Model) apply(e Event) {
 	m.state.Recent = append(m.state.Recent, e)
 }
 
-// applyToExecutor changes the state of an executor as an event about it says.
+// applyToExecutor applies an event about an executor to the executor's state.
 func (m *Model) applyToExecutor(event Event) {
 	switch event := event.(type) {
 	case *ExecutorAllocated:
@@ -98,7 +98,7 @@ func (m *Model) applyToExecutor(event Event) {
 	}
 }
 
-// profile returns a resource profile that the caller may change. It adds the profile if it is
+// profile returns a resource profile, which the caller may change. It adds the profile if it is
 // unknown.
 func (m *Model) profile(id int) *Profile {
 	i, found := slices.BinarySearchFunc(m.state.Profiles, id, func(p *Profile, id int) int { return cmp.Compare(p.Profile, id) })
@@ -183,8 +183,8 @@ func (m *Model) stepChanged(event Event) {
 	}
 }
 
-// step returns the last step with a name for which the function is returns true. The caller may
-// change it. If there is no such step, it adds one.
+// step returns the last step that has the given name and for which the function "is" returns
+// true. It adds a step if there is none. The caller may change the step.
 func (m *Model) step(name string, is func(*Step) bool) *Step {
 	for i, step := range slices.Backward(m.state.Steps) {
 		if step.Name == name && is(step) {
@@ -199,19 +199,19 @@ func (m *Model) step(name string, is func(*Step) bool) *Step {
 }
 
 const (
-	// maxFailureGroups is how many groups of failures there are. Failures with other messages
-	// share one more group.
+	// maxFailureGroups is the maximum number of groups of failures. Failures that would begin
+	// further groups are collected in one more group, otherFailures.
 	maxFailureGroups = 500
-	// maxFailureSamples is how many failures a group has in Samples.
+	// maxFailureSamples is the maximum number of failures in FailureGroup.Samples.
 	maxFailureSamples = 20
 	otherFailures     = "other failures"
 )
 
-// failures has the index of each group in Snapshot.Failures, by the group's key.
+// failures maps the key of each group to its index in Snapshot.Failures.
 type failures map[string]int
 
-// failureGroupKey returns what the messages of a group have in common: the first line, with #
-// in place of each number.
+// failureGroupKey returns the key of the group to which a failure with this message belongs:
+// the message's first line with each number replaced by #.
 func failureGroupKey(message string) string {
 	first, _, _ := strings.Cut(message, "\n")
 	var b strings.Builder

@@ -11,7 +11,7 @@ type Event interface {
 	When() time.Time
 }
 
-// Time is when an event happened. Event types embed it.
+// Time is the time of an event. Event types embed it.
 type Time struct {
 	Time time.Time `json:"time"`
 }
@@ -19,32 +19,32 @@ type Time struct {
 // When implements Event.
 func (t Time) When() time.Time { return t.Time }
 
-// At returns t as a Time, for events.
+// At returns t as a Time, for composite literals of events.
 func At(t time.Time) Time { return Time{Time: t} }
 
-// ApplicationStarted is the first event of an attempt of an application.
+// ApplicationStarted is the first event of an application attempt.
 type ApplicationStarted struct {
 	Time
 	ID       string    `json:"id"`
-	Attempt  int       `json:"attempt"` // of YARN's attempts, from 1
+	Attempt  int       `json:"attempt"` // number of YARN's application attempt, from 1
 	Name     string    `json:"name"`
 	User     string    `json:"user"`
-	Master   string    `json:"master"`         // the setting master, such as "yarn"
-	Mode     string    `json:"mode"`           // of deployment: "cluster", "client" or "local"
+	Master   string    `json:"master"`         // value of the setting "master", for example yarn
+	Mode     string    `json:"mode"`           // deploy mode: "cluster", "client" or "local"
 	Host     string    `json:"host,omitempty"` // where the driver runs
-	Version  string    `json:"version"`        // of bobbin
+	Version  string    `json:"version"`        // version of bobbin
 	Go       string    `json:"go"`             // version of Go
-	Settings []Setting `json:"settings"`       // those that differ from their defaults, sorted by key
+	Settings []Setting `json:"settings"`       // the settings that differ from their defaults, sorted by key
 }
 
-// Setting is a setting's value.
+// Setting is the value of a setting, with its source.
 type Setting struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`  // redacted if it may be a secret
-	Source string `json:"source"` // where it was set
+	Source string `json:"source"` // where it was set, as returned by config.Config.Source
 }
 
-// ApplicationEnded is the last event of an attempt of an application.
+// ApplicationEnded is the last event of an application attempt.
 type ApplicationEnded struct {
 	Time
 	State string `json:"state"` // StateSucceeded, StateFailed or StateKilled
@@ -57,29 +57,29 @@ const (
 	StateSucceeded = "succeeded"
 	StateFailed    = "failed"
 	StateCancelled = "cancelled" // a job or task set that was cancelled
-	StateKilled    = "killed"    // an application that was told to stop
+	StateKilled    = "killed"    // an application whose driver was stopped before the application ended
 	StateWaiting   = "waiting"   // a step that has not started
-	StateSkipped   = "skipped"   // a step that needs a failed one
+	StateSkipped   = "skipped"   // a step that depends on a step that failed
 )
 
-// ProfileAdded describes a resource profile. It is recorded when the first job uses the profile.
+// ProfileAdded describes a resource profile. It is recorded when a job first uses the profile.
 type ProfileAdded struct {
 	Time
-	Profile       int              `json:"profile"` // its id; 0 for the default one
+	Profile       int              `json:"profile"` // the profile's id; 0 for the default profile
 	MemoryBytes   int64            `json:"memoryBytes"`
 	OverheadBytes int64            `json:"overheadBytes,omitempty"`
 	Cores         int              `json:"cores"`
 	Resources     map[string]int64 `json:"resources,omitempty"`
 }
 
-// ExecutorsRequested says how many executors of a profile the driver wants from now on.
+// ExecutorsRequested sets the target number of executors of a profile.
 type ExecutorsRequested struct {
 	Time
 	Profile int `json:"profile"`
-	Wanted  int `json:"wanted"` // including those that run
+	Wanted  int `json:"wanted"` // including the executors that run already
 }
 
-// ExecutorAllocated says that the cluster gave a container for an executor.
+// ExecutorAllocated means that the cluster has allocated a container for an executor.
 type ExecutorAllocated struct {
 	Time
 	ID        string `json:"id"`
@@ -88,17 +88,17 @@ type ExecutorAllocated struct {
 	Profile   int    `json:"profile"`
 }
 
-// ExecutorLaunched says that a node accepted the request to start an executor's process.
+// ExecutorLaunched means that a node has accepted the request to start an executor's process.
 type ExecutorLaunched struct {
 	Time
 	ID string `json:"id"`
 }
 
-// ExecutorRegistered says that an executor registered with the driver.
+// ExecutorRegistered means that an executor has registered with the driver.
 type ExecutorRegistered struct {
 	Time
-	// Number identifies this registration in rows. An executor that lost its connection and
-	// registers again gets another Number and keeps its ID.
+	// Number identifies this registration in rows. An executor that registers again after a
+	// lost connection gets another Number, but has the same ID.
 	Number  uint32            `json:"number"`
 	ID      string            `json:"id"`
 	Host    string            `json:"host"`
@@ -107,8 +107,8 @@ type ExecutorRegistered struct {
 	LogURLs map[string]string `json:"logUrls,omitempty"`
 }
 
-// ExecutorDecommissioned says that an executor gets no further tasks, because it will be gone
-// soon. Deadline is when, if that is known.
+// ExecutorDecommissioned means that an executor gets no further tasks, because it will end
+// soon. Deadline is the time at which it ends; zero if the time is unknown.
 type ExecutorDecommissioned struct {
 	Time
 	ID       string    `json:"id"`
@@ -116,44 +116,44 @@ type ExecutorDecommissioned struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 }
 
-// ExecutorLost says that an executor is gone, for any reason. If the reason becomes known only
-// later, a second ExecutorLost has it.
+// ExecutorLost means that an executor has ended or is unreachable, for any reason. If the
+// reason becomes known only later, a second ExecutorLost with this reason is recorded.
 type ExecutorLost struct {
 	Time
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
-	Failed bool   `json:"failed,omitempty"` // tasks on it may have caused the loss
+	Failed bool   `json:"failed,omitempty"` // the tasks that ran on the executor may have caused the loss
 	// Expected is true if the executor was told to stop.
 	Expected bool `json:"expected,omitempty"`
 }
 
-// Excluded says that an executor or a node gets no tasks, because tasks have failed there.
+// Excluded means that an executor or a node gets no tasks, because tasks have failed on it.
 type Excluded struct {
 	Time
-	Executor string    `json:"executor,omitempty"` // "" for a node
+	Executor string    `json:"executor,omitempty"` // "" if the node is excluded
 	Host     string    `json:"host"`
-	Set      uint64    `json:"set,omitempty"` // the task set whose tasks it does not get; 0 means all
+	Set      uint64    `json:"set,omitempty"` // the task set from which it is excluded; 0 means all task sets
 	Failures int       `json:"failures"`
 	Until    time.Time `json:"until,omitzero"`
 }
 
-// ExclusionEnded says that an exclusion from all task sets has ended.
+// ExclusionEnded means that an exclusion from all task sets has ended.
 type ExclusionEnded struct {
 	Time
 	Executor string `json:"executor,omitempty"`
 	Host     string `json:"host"`
 }
 
-// JobSubmitted begins a job: a Func.Run, or an action on a data set.
+// JobSubmitted is the beginning of a job: a Func.Run, or an action on a data set.
 type JobSubmitted struct {
 	Time
-	Job         uint64 `json:"job"` // its id; jobs, stages and task sets share one sequence of ids
+	Job         uint64 `json:"job"` // the job's id; jobs, stages and task sets share one sequence of ids
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Group       string `json:"group,omitempty"`
 	Pool        string `json:"pool,omitempty"`
-	// Stages are the stages of a data-set job, parents first. A Func.Run has none: its
-	// only task set has the job's id.
+	// Stages are the stages of a data-set job, parents first. They are empty for a Func.Run,
+	// whose only task set has the job's id.
 	Stages []StagePlan `json:"stages,omitempty"`
 }
 
@@ -161,10 +161,10 @@ type JobSubmitted struct {
 type StagePlan struct {
 	Stage   uint64   `json:"stage"`
 	Name    string   `json:"name"`
-	Parents []uint64 `json:"parents,omitempty"` // the stages whose output it reads
+	Parents []uint64 `json:"parents,omitempty"` // the ids of the stages whose output this stage reads
 }
 
-// JobEnded ends a job.
+// JobEnded is the end of a job.
 type JobEnded struct {
 	Time
 	Job   uint64 `json:"job"`
@@ -172,7 +172,8 @@ type JobEnded struct {
 	Error string `json:"error,omitempty"`
 }
 
-// TaskSetSubmitted begins a task set: all of a Func.Run, or an attempt of a stage.
+// TaskSetSubmitted is the submission of a task set: all tasks of a Func.Run, or those of a
+// stage attempt.
 type TaskSetSubmitted struct {
 	Time
 	Set      uint64 `json:"set"`
@@ -187,7 +188,7 @@ type TaskSetSubmitted struct {
 	Barrier  bool   `json:"barrier,omitempty"`
 }
 
-// TaskSetEnded ends a task set. Rows of the task set's attempts may come later.
+// TaskSetEnded is the end of a task set. Rows of the task set's attempts may be recorded later.
 type TaskSetEnded struct {
 	Time
 	Set            uint64           `json:"set"`
@@ -196,60 +197,60 @@ type TaskSetEnded struct {
 	Done           int              `json:"done"`
 	FailedAttempts int              `json:"failedAttempts,omitempty"` // attempts that count as failures
 	Counters       map[string]int64 `json:"counters,omitempty"`
-	Gauges         map[string]int64 `json:"gauges,omitempty"` // the largest values
+	Gauges         map[string]int64 `json:"gauges,omitempty"` // the largest value of each gauge
 }
 
-// TaskSetValues has the counters and gauges of a running task set, as of the latest
-// heartbeats. Counters do not include attempts that have failed.
+// TaskSetValues contains the counters and gauges of a running task set, as of the executors'
+// latest heartbeats. The counters do not include attempts that have failed.
 type TaskSetValues struct {
 	Time
 	Set      uint64           `json:"set"`
 	Counters map[string]int64 `json:"counters,omitempty"`
-	Gauges   map[string]int64 `json:"gauges,omitempty"` // the largest values
+	Gauges   map[string]int64 `json:"gauges,omitempty"` // the largest value of each gauge
 }
 
-// TaskSetWaits says why no task of a task set is launched. It is recorded only for reasons that
-// a person may have to remove.
+// TaskSetWaits contains the reason why no task of a task set is launched. Only reasons that may
+// require a user's action are recorded.
 type TaskSetWaits struct {
 	Time
 	Set    uint64 `json:"set"`
-	Reason string `json:"reason"` // "" if it no longer waits
+	Reason string `json:"reason"` // "" if the task set no longer waits
 }
 
-// AttemptFailed has the error of an attempt that failed or whose executor was lost. There is
-// also a row for the attempt.
+// AttemptFailed contains the error of an attempt that failed or whose executor was lost. The
+// attempt has a row too.
 type AttemptFailed struct {
 	Time
 	Set      uint64 `json:"set"`
 	Task     uint32 `json:"task"`
 	Number   uint32 `json:"number"`
-	Executor uint32 `json:"executor"` // number of the executor's registration
+	Executor uint32 `json:"executor"` // number of the executor's registration, see ExecutorRegistered
 	Message  string `json:"message"`
 	Stack    string `json:"stack,omitempty"`
-	Log      string `json:"log,omitempty"` // the end of the executor's log at this time
+	Log      string `json:"log,omitempty"` // the end of the executor's log at the time of the failure
 }
 
-// ExecutorHeapProfiled says that an executor's memory came near its container's limit, and that
-// a heap profile was written to the container's logs.
+// ExecutorHeapProfiled means that an executor's memory came near its container's limit, and
+// that the executor wrote a heap profile to the container's logs.
 type ExecutorHeapProfiled struct {
 	Time
 	ID       string `json:"id"`
-	Resident int64  `json:"resident"` // memory of the process in bytes
+	Resident int64  `json:"resident"` // resident memory of the process in bytes
 }
 
-// CacheChanged says how much of a cached data set is stored.
+// CacheChanged contains the number of partitions of a cached data set that are stored.
 type CacheChanged struct {
 	Time
 	ID         string         `json:"id"`
 	Name       string         `json:"name"`
 	Level      string         `json:"level"`
-	Partitions int            `json:"partitions"`        // of the data set
+	Partitions int            `json:"partitions"`        // number of partitions of the data set
 	Stored     map[string]int `json:"stored,omitempty"`  // number of stored partitions by executor
-	Removed    bool           `json:"removed,omitempty"` // it is no longer cached
+	Removed    bool           `json:"removed,omitempty"` // the data set is no longer cached
 }
 
-// StepsPlanned has all steps of a job file, in the order of the file. It is recorded before the
-// first step starts.
+// StepsPlanned contains all steps of a job file, in the order of the file. It is recorded
+// before the first step starts.
 type StepsPlanned struct {
 	Time
 	Steps []StepPlan `json:"steps"`
@@ -258,17 +259,17 @@ type StepsPlanned struct {
 // StepPlan is a step of a job file.
 type StepPlan struct {
 	Name  string   `json:"name"`
-	Needs []string `json:"needs,omitempty"` // the steps that must pass before it starts
+	Needs []string `json:"needs,omitempty"` // names of the steps that must succeed before this step starts
 	Tasks int      `json:"tasks"`
 }
 
-// StepStarted begins a step of a job file.
+// StepStarted is the start of a step of a job file.
 type StepStarted struct {
 	Time
 	Step string `json:"step"`
 }
 
-// StepEnded ends a step of a job file. There is no StepStarted for a skipped step.
+// StepEnded is the end of a step of a job file. A skipped step has no StepStarted.
 type StepEnded struct {
 	Time
 	Step  string `json:"step"`
@@ -276,11 +277,11 @@ type StepEnded struct {
 	Error string `json:"error,omitempty"`
 }
 
-// NotesChanged replaces the notes from one source. Notes tell users of problems, such as
+// NotesChanged replaces the notes of one source. Notes inform users of problems, such as
 // "yarn.exclude.nodes leaves no node".
 type NotesChanged struct {
 	Time
-	Source string   `json:"source"` // "am", or "master" of a standalone cluster
+	Source string   `json:"source"` // "am" for the ApplicationMaster, or "master" for a standalone cluster's master
 	Notes  []string `json:"notes"`
 }
 

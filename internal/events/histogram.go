@@ -11,9 +11,9 @@ import (
 // about three days.
 const buckets = 40
 
-// Histogram counts durations in buckets that double in size: bucket 0 has the durations below
-// 1 µs, bucket i those from 2^(i-1) µs to below 2^i µs, and the last bucket all longer ones. Its
-// JSON is the array of counts, without zeros at the end.
+// Histogram counts durations in buckets whose limits double: bucket 0 is for durations below 1
+// µs, bucket i for durations from 2^(i-1) µs to below 2^i µs, and the last bucket for all
+// longer durations. The JSON of a Histogram is the array of counts, without zeros at the end.
 type Histogram [buckets]int
 
 func (h *Histogram) count(m Micros) { h[bucketOf(m)]++ }
@@ -25,7 +25,7 @@ func bucketOf(m Micros) int {
 	return min(bits.Len64(uint64(m)), buckets-1)
 }
 
-// From returns the shortest duration that a bucket counts.
+// From returns the lower limit of a bucket.
 func (h *Histogram) From(bucket int) time.Duration {
 	if bucket == 0 {
 		return 0

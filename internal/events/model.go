@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// Limits bound the memory of a Model. 0 means no limit.
+// Limits bound the memory of a Model. A limit of 0 means no limit.
 type Limits struct {
-	Jobs     int // about how many jobs the Model keeps; running jobs are always kept
-	Attempts int // about how many rows of attempts, and of measurements, the Model keeps
+	Jobs     int // approximate maximum number of jobs; running jobs are never removed
+	Attempts int // approximate maximum number of rows of attempts, and of measurements
 }
 
 // LiveLimits are the limits in an application's driver. With them, a Model takes about 40 MB.
 var LiveLimits = Limits{Jobs: 10_000, Attempts: 200_000}
 
 const (
-	// maxRecent is how many events a Snapshot has in Recent at most.
+	// maxRecent is the maximum number of events in Snapshot.Recent.
 	maxRecent = 1000
-	// maxMemorySamples is how many samples of an executor's memory are kept. When there are
-	// that many, every second one is dropped.
+	// maxMemorySamples is the maximum number of samples of an executor's memory. When it is
+	// reached, every second sample is dropped.
 	maxMemorySamples = 512
 )
 
@@ -30,22 +30,20 @@ type Model struct {
 	limits Limits
 
 	mu       sync.Mutex
-	version  modelVersion // version of the objects that are not in a snapshot, so may be changed
+	version  modelVersion // objects of this version are in no snapshot, so they may be changed
 	state    Snapshot
-	notes    map[string][]string    // by source
-	byID     map[string]int         // index in state.Executors
+	notes    map[string][]string    // notes by their source
+	byID     map[string]int         // index in state.Executors, by the executor's id
 	sets     map[uint64]setPosition // by the id of the task set
-	running  map[attemptKey]Attempt // attempts that have not ended
+	running  map[attemptKey]Attempt // running attempts that have rows
 	failures failures
 }
 
-// setPosition says where in the state a task set is.
 type setPosition struct {
 	job   uint64
-	index int // in Job.Sets
+	index int // index in Job.Sets
 }
 
-// attemptKey identifies an attempt.
 type attemptKey struct {
 	set          uint64
 	task, number uint32
@@ -53,7 +51,7 @@ type attemptKey struct {
 
 func keyOf(a *Attempt) attemptKey { return attemptKey{set: a.Set, task: a.Task, number: a.Number} }
 
-// NewModel returns a Model that has not consumed anything.
+// NewModel returns a Model of an application without events and rows.
 func NewModel(limits Limits) *Model {
 	return &Model{
 		limits:   limits,
@@ -67,7 +65,7 @@ func NewModel(limits Limits) *Model {
 	}
 }
 
-// Consume changes the state as the events and rows of a batch say. It implements Consumer.
+// Consume applies the events and rows of a batch to the state. It implements Consumer.
 func (m *Model) Consume(b *Batch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +92,7 @@ func (m *Model) Consume(b *Batch) {
 	m.state.measurements.limit(m.limits.Attempts)
 }
 
-// Snapshot returns the present state. The time that it takes grows with the number of jobs and
+// Snapshot returns the current state. Its running time grows with the number of jobs and
 // executors, but hardly with the number of attempts that have ended.
 func (m *Model) Snapshot() *Snapshot {
 	m.mu.Lock()
@@ -118,11 +116,11 @@ func (m *Model) Snapshot() *Snapshot {
 	s.running = slices.SortedFunc(maps.Values(m.running), func(a, b Attempt) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Set, b.Set), cmp.Compare(a.Task, b.Task))
 	})
-	m.version.version++ // objects of earlier versions are now in a snapshot, so must not change
+	m.version.version++ // the snapshot shares the objects of this version, so they must not change any more
 	return &s
 }
 
-// updateTotals computes the totals that are not counted event by event.
+// updateTotals computes the totals that the methods for single events do not update.
 func (m *Model) updateTotals() {
 	totals := &m.state.Totals
 	totals.Cores, totals.CoresBusy, totals.Registered, totals.Wanted, totals.Lost = 0, 0, 0, 0, 0
@@ -152,7 +150,7 @@ func (m *Model) updateTotals() {
 // has several task sets.
 func (j *Job) sumTasks() {
 	type stage struct{ tasks, done int }
-	stages := map[uint64]stage{} // by id; the first task set of a stage has all of its tasks
+	stages := map[uint64]stage{} // by id; the first task set of a stage contains all tasks of the stage
 	for _, set := range j.Sets {
 		s, known := stages[set.Stage]
 		if !known {
@@ -168,7 +166,7 @@ func (j *Job) sumTasks() {
 	}
 }
 
-// job returns a job that the caller may change; nil if the job is unknown.
+// job returns a job, which the caller may change; nil if the job is unknown.
 func (m *Model) job(id uint64) *Job {
 	i, found := findJob(m.state.Jobs, id)
 	if !found {
@@ -180,8 +178,8 @@ func (m *Model) job(id uint64) *Job {
 	return m.state.Jobs[i]
 }
 
-// set returns a task set and its job, both of which the caller may change; nil if the task set
-// is unknown.
+// set returns a task set and its job, which the caller may change; nil if the task set is
+// unknown.
 func (m *Model) set(id uint64) (*Job, *TaskSet) {
 	place := m.sets[id]
 	j := m.job(place.job)
@@ -194,7 +192,8 @@ func (m *Model) set(id uint64) (*Job, *TaskSet) {
 	return j, j.Sets[place.index]
 }
 
-// executor returns an executor that the caller may change. It adds the executor if it is unknown.
+// executor returns an executor, which the caller may change. It adds the executor if it is
+// unknown.
 func (m *Model) executor(id string) *Executor {
 	i, known := m.byID[id]
 	if !known {
@@ -212,8 +211,9 @@ func (m *Model) ownExecutor(i int) *Executor {
 	return m.state.Executors[i]
 }
 
-// counts calls f with each of the Counts that include an attempt of a task set on an executor:
-// those of the application, the job, the task set and the executor.
+// counts calls f with each of the Counts that include an attempt: those of the application, the
+// job, the task set and the executor. set is the id of this task set, and executor the number
+// of the executor's registration.
 func (m *Model) counts(set uint64, executor uint32, f func(*Counts)) {
 	f(&m.state.Totals.Counts)
 	if job, s := m.set(set); s != nil {
@@ -306,19 +306,19 @@ func (m *Model) memory(sample *MemorySample) {
 	e.Memory = append(e.Memory, *sample)
 }
 
-// updateLatest sets Latest to the time of an event or a row, if that is later.
+// updateLatest sets Latest to the time of an event or a row if this time is later than Latest.
 func (m *Model) updateLatest(at Micros) {
 	if at > MicrosOf(m.state.Latest) {
 		m.state.Latest = at.Time()
 	}
 }
 
-// forgetJobs removes the oldest jobs that have ended if there are more jobs than the limit.
+// forgetJobs removes the oldest jobs that have ended if there are more jobs than Limits.Jobs.
 func (m *Model) forgetJobs() {
 	if m.limits.Jobs == 0 || len(m.state.Jobs) <= m.limits.Jobs {
 		return
 	}
-	// A tenth of the jobs is removed at once, because each removal goes through all jobs.
+	// Remove at least a tenth of the jobs, because each call of DeleteFunc traverses all jobs.
 	excess := len(m.state.Jobs) - m.limits.Jobs*9/10
 	m.state.Jobs = slices.DeleteFunc(m.state.Jobs, func(j *Job) bool {
 		if excess == 0 || j.State == StateRunning {

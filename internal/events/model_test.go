@@ -17,7 +17,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func at(after time.Duration) events.Time { return events.At(start.Add(after)) }
 
-// attempt returns the row of an attempt that took 10 ms from the beginning on.
+// attempt returns a row of an attempt that starts at the beginning and takes 10 ms.
 func attempt(set uint64, task uint32, outcome events.Outcome) events.Attempt {
 	begun := events.MicrosOf(start)
 	return events.Attempt{
@@ -36,7 +36,7 @@ func submitted(set uint64, tasks int) []events.Event {
 	}
 }
 
-// fold returns the state after batches.
+// fold returns the state of a new Model after consuming batches.
 func fold(batches ...*events.Batch) *events.Snapshot {
 	m := events.NewModel(events.Limits{})
 	for _, b := range batches {
@@ -164,8 +164,8 @@ func TestLimits(t *testing.T) {
 	require.Less(t, rows, 5000)
 }
 
-// TestSnapshotsDoNotChange folds batches at random, and checks that each snapshot stays
-// what it was when it was taken.
+// TestSnapshotsDoNotChange consumes random batches, and checks that no snapshot changes after
+// its creation.
 func TestSnapshotsDoNotChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := events.NewModel(events.Limits{Jobs: 4, Attempts: 1500})

@@ -6,46 +6,48 @@ import (
 )
 
 const (
-	// MaxRows is how many of the attempts that start in one second have rows, apart from those
-	// that fail or take long.
+	// MaxRows is the maximum number of attempts started in one second that have rows. Attempts
+	// that fail or take long have rows in addition.
 	MaxRows = 20_000
-	// LongAttempt is the duration from which on an attempt always has a row.
+	// LongAttempt is the shortest duration of an attempt that always has a row.
 	LongAttempt = time.Second
 
-	// flushInterval is how long a batch waits for further events and rows before it is passed
-	// to the consumers. If it has flushRows events, or rows of one type, it is passed at once.
+	// flushInterval is how long a batch with an event or row stays open for further ones before
+	// it is passed to the consumers. A batch with flushRows events, or flushRows rows of one
+	// type, is passed at once.
 	flushInterval = 100 * time.Millisecond
 	flushRows     = 4096
-	// snapshotAge is how long Recorder.Snapshot returns the same snapshot.
+	// snapshotAge is how long Recorder.Snapshot reuses a snapshot.
 	snapshotAge = 500 * time.Millisecond
 )
 
-// Consumer receives batches, one after the other. It must not block.
+// Consumer receives batches, one at a time. Its Consume method must not block.
 type Consumer interface {
 	Consume(*Batch)
 }
 
-// Sink takes events. A Recorder implements it.
+// Sink accepts events. Recorder implements it.
 type Sink interface {
 	Record(Event)
 }
 
-// Recorder takes events and rows, and passes them to a Model and to other consumers. Its
-// methods are safe for concurrent use. A nil Recorder records nothing. Callers must call Close.
+// Recorder collects events and rows in batches, and passes each batch to a Model and to other
+// consumers. Its methods are safe for concurrent use. A nil Recorder records nothing. The owner
+// must call Close.
 type Recorder struct {
 	model     *Model
 	consumers []Consumer
 
 	mu          sync.Mutex
-	batch       *Batch              // what was recorded since the last flush
-	omitted     map[uint64]*Omitted // by task set
-	lastOmitted *Omitted            // the element of omitted that was used last
+	batch       *Batch              // events and rows recorded since the last flush, except omitted
+	omitted     map[uint64]*Omitted // by the id of the task set
+	lastOmitted *Omitted            // the element of omitted that was last returned by omittedOf
 	quota       rowQuota
 	closed      bool
 
-	wake          chan struct{}      // has an element if the batch has anything
-	full          chan struct{}      // has an element if the batch has flushRows rows
-	flushRequests chan chan struct{} // run passes the batch on, then closes the channel it received
+	wake          chan struct{}      // contains an element if the batch is not empty
+	full          chan struct{}      // contains an element if the batch has flushRows events, or rows of one type
+	flushRequests chan chan struct{} // run passes the batch to the consumers, then closes the channel that it received
 	quit          chan struct{}
 	done          sync.WaitGroup
 
@@ -71,7 +73,7 @@ func NewRecorder(limits Limits, consumers ...Consumer) *Recorder {
 	return r
 }
 
-// lock locks r.mu and returns true. If r is nil or closed, it locks nothing and returns false.
+// lock locks r.mu and returns true. If r is nil or closed, it does not lock and returns false.
 func (r *Recorder) lock() bool {
 	if r == nil {
 		return false
@@ -94,8 +96,8 @@ func (r *Recorder) Record(e Event) {
 	r.signal(len(r.batch.Events))
 }
 
-// Launched records that an attempt has started; its Outcome must be OutcomeRunning. It reports
-// whether the attempt has a row. The caller must pass this result to Ended.
+// Launched records the start of an attempt, whose Outcome must be OutcomeRunning. It reports
+// whether the attempt has a row. The caller must pass the result to Ended.
 func (r *Recorder) Launched(a *Attempt) (hasRow bool) {
 	if !r.lock() {
 		return false
@@ -111,7 +113,7 @@ func (r *Recorder) Launched(a *Attempt) (hasRow bool) {
 	return true
 }
 
-// Ended records the end of an attempt. hasRow is what Launched returned for it.
+// Ended records the end of an attempt. hasRow is the result of Launched for the attempt.
 func (r *Recorder) Ended(a *Attempt, hasRow bool) {
 	if !r.lock() {
 		return
@@ -128,7 +130,7 @@ func (r *Recorder) Ended(a *Attempt, hasRow bool) {
 		omitted.Sums.add(a)
 		return
 	}
-	omitted.Launched-- // the attempt gets a row after all, which also counts its launch
+	omitted.Launched-- // the attempt now gets a row, which counts its launch too
 	omitted.Sums.Localities[min(a.Locality, LocalityAny)]--
 	r.add(a)
 }
@@ -138,8 +140,8 @@ func (r *Recorder) add(a *Attempt) {
 	r.signal(len(r.batch.Attempts))
 }
 
-// Measured records what a task has processed. If a batch has MaxRows measurements, it drops
-// further ones.
+// Measured records what a task of a data set's stage has read, written and spilled. A batch
+// contains at most MaxRows measurements; further ones are dropped.
 func (r *Recorder) Measured(m Measurement) {
 	if !r.lock() {
 		return
@@ -173,8 +175,8 @@ func (r *Recorder) omittedOf(set uint64) *Omitted {
 	return r.lastOmitted
 }
 
-// signal wakes the goroutine of run if a list of the batch, of the given length, got its first
-// element or has flushRows elements.
+// signal wakes run if a list in the batch has got its first element or has reached flushRows
+// elements. length is the new length of the list.
 func (r *Recorder) signal(length int) {
 	switch length {
 	case 1:
@@ -190,8 +192,9 @@ func (r *Recorder) signal(length int) {
 	}
 }
 
-// Snapshot returns the state of the application. The state may be some 600 ms old, because a
-// snapshot is reused for snapshotAge, and batches wait. It returns nil if r is nil.
+// Snapshot returns the state of the application. The state may be about 600 ms old, because
+// events wait up to flushInterval in a batch, and a snapshot is reused for snapshotAge. It
+// returns nil if r is nil.
 func (r *Recorder) Snapshot() *Snapshot {
 	if r == nil {
 		return nil
@@ -223,8 +226,8 @@ func (r *Recorder) Newest() *Snapshot {
 	return r.Snapshot()
 }
 
-// Close passes what was recorded to the consumers. Events that are recorded later are ignored.
-// The next Snapshot includes all events and rows that were recorded before.
+// Close passes all recorded events and rows to the consumers, so that the next Snapshot
+// includes them. Events and rows that are recorded later are ignored.
 func (r *Recorder) Close() {
 	if r == nil {
 		return
@@ -239,7 +242,7 @@ func (r *Recorder) Close() {
 	r.done.Wait()
 	r.snapshots.Lock()
 	defer r.snapshots.Unlock()
-	r.snapshot = nil // the next call of Snapshot takes a new one, which has all events
+	r.snapshot = nil // so that the next call of Snapshot returns a new one with all events
 }
 
 // run passes batches to the consumers until the recorder is closed.
@@ -270,8 +273,9 @@ func (r *Recorder) run() {
 	}
 }
 
-// flushBatch replaces the current batch by empty, and passes the batch that was current to the
-// model and the consumers. It then empties that batch and returns it for the next call.
+// flushBatch replaces the current batch by its argument, an empty batch, and passes the replaced
+// batch to the model and the consumers. It then clears the replaced batch and returns it, for
+// use as the argument of the next call.
 func (r *Recorder) flushBatch(empty *Batch) *Batch {
 	r.mu.Lock()
 	batch := r.batch
@@ -298,15 +302,15 @@ func (b *Batch) reset() {
 }
 
 // rowQuota chooses the attempts that have rows. If fewer than MaxRows attempts started in the
-// previous second, it chooses all, else every stride-th attempt. In either case, it chooses at
-// most MaxRows attempts in a second.
+// previous second, it chooses every attempt, otherwise every stride-th attempt. It never
+// chooses more than MaxRows attempts in a second.
 type rowQuota struct {
-	second        Micros // the current second, since 1970
-	started, kept int    // attempts that have started, and that have rows, in this second
-	stride        int    // every stride-th attempt is kept
+	second        Micros // the current second, as a number of seconds since 1970
+	started, kept int    // numbers of attempts that have started and that were chosen in this second
+	stride        int    // every stride-th attempt is chosen
 }
 
-// take counts an attempt and reports whether it has a row.
+// take counts an attempt that started at start and reports whether it has a row.
 func (q *rowQuota) take(start Micros) bool {
 	if second := start / 1e6; second != q.second {
 		if second != q.second+1 {

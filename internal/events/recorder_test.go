@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// counter counts what it consumes.
+// counter counts the events and rows that it consumes.
 type counter struct {
 	mu            sync.Mutex
 	events        int
@@ -80,7 +80,7 @@ func TestManyAttemptsAreSampled(t *testing.T) {
 	long := 0
 	for task := range uint32(tasks) {
 		a := attempt(1, task, events.OutcomeRunning)
-		a.Start += events.Micros(task) * 2_000_000 / tasks // in two seconds
+		a.Start += events.Micros(task) * 2_000_000 / tasks // all attempts start within two seconds
 		hasRow := r.Launched(&a)
 		a.Outcome = events.OutcomeSucceeded
 		switch {
@@ -119,8 +119,8 @@ func TestManyAttemptsAreSampled(t *testing.T) {
 	require.Equal(t, long, longRows, "all long attempts have rows")
 }
 
-// BenchmarkTask measures what a task costs in the driver's event loop, at a rate below
-// events.MaxRows and above.
+// BenchmarkTask measures the cost of recording a task attempt in the driver's event loop, at
+// rates below and above events.MaxRows attempts per second.
 func BenchmarkTask(b *testing.B) {
 	for _, rate := range []struct {
 		name      string
@@ -144,7 +144,7 @@ func BenchmarkTask(b *testing.B) {
 				if hasRow {
 					rows += 2
 				}
-				if rows >= 4096 { // the batch is passed on: do not measure that
+				if rows >= 4096 { // the batch is passed to the consumers, which is not part of the measurement
 					b.StopTimer()
 					<-consumed
 					rows = 0
@@ -155,7 +155,7 @@ func BenchmarkTask(b *testing.B) {
 	}
 }
 
-// passes has an element if a batch was consumed.
+// passes receives an element when a batch is consumed.
 type passes chan struct{}
 
 func (p passes) Consume(*events.Batch) {

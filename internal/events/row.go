@@ -5,7 +5,7 @@ import "time"
 // Micros is a duration in microseconds, or a time in microseconds since 1970 (UTC).
 type Micros int64
 
-// MicrosOf returns a time as Micros; 0 for the zero time.
+// MicrosOf returns a time as Micros. It returns 0 for the zero time.
 func MicrosOf(t time.Time) Micros {
 	if t.IsZero() {
 		return 0
@@ -19,36 +19,36 @@ func (m Micros) Time() time.Time { return time.UnixMicro(int64(m)).UTC() }
 // Duration returns m as a duration.
 func (m Micros) Duration() time.Duration { return time.Duration(m) * time.Microsecond }
 
-// Outcome is how an attempt ended, or that it has not ended.
+// Outcome is the result of an attempt: whether it runs, or how it ended.
 type Outcome uint8
 
 // Outcomes of attempts.
 const (
 	OutcomeRunning      Outcome = iota
-	OutcomeSucceeded            // its result counts
-	OutcomeFailed               // its function failed
-	OutcomeExecutorLost         // its executor was lost
-	OutcomeKilled               // the driver killed it: another attempt was faster, or the job ended
-	OutcomeRecalled             // it was queued at its executor and taken back before it started
+	OutcomeSucceeded            // the attempt's result was used
+	OutcomeFailed               // the task function failed
+	OutcomeExecutorLost         // the executor was lost
+	OutcomeKilled               // the driver killed the attempt: another attempt was faster, or the job ended
+	OutcomeRecalled             // the driver withdrew the attempt while it waited at the executor for a core
 )
 
-// Attempt is a row for one attempt of a task. It is recorded when the attempt begins and again
-// when it ends.
+// Attempt is a row for one attempt of a task. One row is recorded when the attempt starts, and
+// another when it ends.
 type Attempt struct {
 	Set         uint64  `json:"set"`
-	Task        uint32  `json:"task"`     // its index
+	Task        uint32  `json:"task"`     // index of the task in its task set
 	Number      uint32  `json:"number"`   // 0 for the task's first attempt
-	Executor    uint32  `json:"executor"` // number of the executor's registration
+	Executor    uint32  `json:"executor"` // number of the executor's registration, see ExecutorRegistered
 	Outcome     Outcome `json:"outcome"`
 	Locality    uint8   `json:"locality"` // one of the Locality constants
 	Speculative bool    `json:"speculative,omitempty"`
-	// Start is when the driver launched the attempt. End is when the driver learned that it
-	// had ended; 0 if it runs.
+	// Start is when the driver launched the attempt. End is when the driver received the
+	// result; 0 while the attempt runs.
 	Start Micros `json:"start"`
 	End   Micros `json:"end,omitempty"`
-	// Queue is how long the attempt waited at the executor for a core. Decode (of the input),
-	// Run (of the function) and Encode (of the result) are how long its phases at the executor
-	// took. The rest of End - Start is spent in the driver and on the network.
+	// Queue is how long the attempt waited at the executor for a core. Decode, Run and Encode
+	// are how long the executor took to decode the input, run the function and encode the
+	// result. The rest of End - Start is time in the driver and on the network.
 	Queue        Micros `json:"queue,omitempty"`
 	Decode       Micros `json:"decode,omitempty"`
 	Run          Micros `json:"run,omitempty"`
@@ -56,10 +56,10 @@ type Attempt struct {
 	ResultBytes  int64  `json:"resultBytes,omitempty"`
 	BytesRead    int64  `json:"bytesRead,omitempty"`
 	BytesWritten int64  `json:"bytesWritten,omitempty"`
-	PeakMemory   int64  `json:"peakMemory,omitempty"` // the executor's largest heap meanwhile, in bytes
+	PeakMemory   int64  `json:"peakMemory,omitempty"` // the largest heap of the executor's process during the attempt, in bytes
 }
 
-// Took returns how long an attempt took. The attempt must have ended.
+// Took returns the duration of an attempt that has ended.
 func (a *Attempt) Took() time.Duration { return (a.End - a.Start).Duration() }
 
 // Levels of locality.
@@ -72,8 +72,8 @@ const (
 	localityCount
 )
 
-// Measurement is a row that says what a task of a data set's stage has processed. The bytes of
-// shuffles are those that are stored and sent, which may be compressed.
+// Measurement is a row with the amounts of data that a task of a data set's stage has
+// processed. Bytes of shuffles are counted as stored and sent, which is after compression.
 type Measurement struct {
 	Set            uint64
 	Task           uint32
@@ -85,21 +85,21 @@ type Measurement struct {
 	Spilled        int64 // bytes written to disk because memory was full
 }
 
-// MemorySample is a row with the memory of an executor's process at one time.
+// MemorySample is a row with the memory of an executor's process at a certain time.
 type MemorySample struct {
 	Executor uint32
 	Time     Micros
-	Resident int64 // bytes
+	Resident int64 // in bytes
 }
 
-// Omitted counts attempts of a task set that have no rows, because too many attempts started
-// in a second. Those of them that have ended have all succeeded.
+// Omitted counts attempts of a task set that have no rows, because too many attempts started in
+// one second. All counted attempts that have ended have succeeded.
 type Omitted struct {
 	Set      uint64 `json:"set"`
 	Launched int    `json:"launched,omitempty"` // attempts that started
 	Ended    int    `json:"ended,omitempty"`    // attempts that ended
-	Sums     Sums   `json:"sums,omitzero"`      // over those that ended; Localities of those launched
-	// Took has the durations of those that ended.
+	Sums     Sums   `json:"sums,omitzero"`      // over the ended attempts, except Localities, which counts the started ones
+	// Took counts the durations of the ended attempts.
 	Took Histogram `json:"took,omitzero"`
 }
 
@@ -113,8 +113,8 @@ type Sums struct {
 	ResultBytes  int64              `json:"resultBytes,omitempty"`
 	BytesRead    int64              `json:"bytesRead,omitempty"`
 	BytesWritten int64              `json:"bytesWritten,omitempty"`
-	PeakMemory   int64              `json:"peakMemory,omitempty"` // the largest one
-	Localities   [localityCount]int `json:"localities,omitzero"`  // launched attempts, by level
+	PeakMemory   int64              `json:"peakMemory,omitempty"` // the maximum over the attempts, in bytes
+	Localities   [localityCount]int `json:"localities,omitzero"`  // number of launched attempts, by locality level
 }
 
 func (s *Sums) add(a *Attempt) {
@@ -144,12 +144,12 @@ func (s *Sums) merge(other *Sums) {
 	}
 }
 
-// Batch has the events and rows that were recorded in a short time. Consumers must neither
-// change nor keep it.
+// Batch contains the events and rows of a short time. Consumers must neither change a Batch nor
+// use it after Consume has returned.
 type Batch struct {
 	Events []Event
-	// Attempts has a row for each attempt that began (OutcomeRunning), and one for each that
-	// ended, in the order in which they did.
+	// Attempts contains a row for the start (OutcomeRunning) and a row for the end of each
+	// attempt, in the order of these starts and ends.
 	Attempts     []Attempt
 	Omitted      []Omitted
 	Measurements []Measurement

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// chunkRows is how many rows a chunk of rows has at most.
+// chunkRows is the maximum number of rows in a chunk.
 const chunkRows = 1024
 
-// rows is a list of rows. Adding rows to it does not change a copy that was made by clone,
-// although both share their chunks.
+// rows is a list of rows, stored in chunks. A copy made by clone shares the chunks, but is not
+// changed when rows are added to the original.
 type rows[T any] struct {
 	chunks [][]T
 }
@@ -20,7 +20,8 @@ func (r *rows[T]) add(row *T) {
 		r.chunks = append(r.chunks, make([]T, 0, chunkRows))
 		last++
 	}
-	r.chunks[last] = append(r.chunks[last], *row) // written after the end of the clones' slices
+	// Clones do not contain the row, because the chunk keeps its length in them.
+	r.chunks[last] = append(r.chunks[last], *row)
 }
 
 func (r *rows[T]) len() int {
@@ -30,8 +31,8 @@ func (r *rows[T]) len() int {
 	return (len(r.chunks)-1)*chunkRows + len(r.chunks[len(r.chunks)-1])
 }
 
-// limit removes the oldest chunks until at most most+chunkRows rows are left. If most is 0, it
-// removes nothing.
+// limit removes the oldest chunks until no more than most+chunkRows rows remain. If most is 0,
+// it removes nothing.
 func (r *rows[T]) limit(most int) {
 	for most > 0 && r.len() > most+chunkRows {
 		r.chunks = slices.Delete(r.chunks, 0, 1)

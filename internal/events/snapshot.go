@@ -18,22 +18,22 @@ type Snapshot struct {
 	Totals      Totals           `json:"totals"`
 	Profiles    []*Profile       `json:"profiles"`  // sorted by id
 	Executors   []*Executor      `json:"executors"` // in the order of their first events
-	Jobs        []*Job           `json:"jobs"`      // sorted by id; if there are many, only the latest
-	Failures    []*FailureGroup  `json:"failures"`  // in the order of their first failures
+	Jobs        []*Job           `json:"jobs"`      // sorted by id; only the latest ones, see Limits.Jobs
+	Failures    []*FailureGroup  `json:"failures"`  // in the order of the first failure of each group
 	Exclusions  []Excluded       `json:"exclusions,omitempty"`
 	Cached      []*CachedDataset `json:"cached,omitempty"`
 	Steps       []*Step          `json:"steps,omitempty"`
 	Notes       []string         `json:"notes,omitempty"`
-	// Recent are the latest events, the oldest first.
+	// Recent are the latest events, at most maxRecent, the oldest first.
 	Recent []Event `json:"-"`
 
 	attempts     rows[Attempt]
 	measurements rows[Measurement]
 	running      []Attempt
-	byNumber     map[uint32]int // index in Executors by the number of a registration
+	byNumber     map[uint32]int // index in Executors, by the number of an executor's registration
 }
 
-// Application describes an attempt of an application and its state.
+// Application describes an application attempt and its state.
 type Application struct {
 	ApplicationStarted
 	State string    `json:"state"`
@@ -48,23 +48,23 @@ type Totals struct {
 	JobsRunning int `json:"jobsRunning"`
 	Cores       int `json:"cores"`      // cores of registered executors
 	CoresBusy   int `json:"coresBusy"`  // cores that run tasks
-	Wanted      int `json:"wanted"`     // executors that the driver wants
+	Wanted      int `json:"wanted"`     // target number of executors, over all profiles
 	Registered  int `json:"registered"` // executors that are registered now
 	Lost        int `json:"lost"`       // executors that were lost unexpectedly
 }
 
-// Counts are numbers of tasks and attempts, and sums over ended attempts.
+// Counts are numbers of tasks and attempts, and sums over the attempts that have ended.
 type Counts struct {
 	Tasks             int  `json:"tasks"`
 	Done              int  `json:"done"`
 	Running           int  `json:"running"`                // attempts that have not ended
-	FailedAttempts    int  `json:"failedAttempts"`         // their functions failed
-	LostAttempts      int  `json:"lostAttempts,omitempty"` // their executors were lost
+	FailedAttempts    int  `json:"failedAttempts"`         // attempts whose task functions failed
+	LostAttempts      int  `json:"lostAttempts,omitempty"` // attempts whose executors were lost
 	KilledAttempts    int  `json:"killedAttempts,omitempty"`
 	SpeculativeCopies int  `json:"copies,omitempty"` // speculative attempts
 	Sums              Sums `json:"sums"`
-	// Omitted is how many attempts that have ended have no row, because too many attempts
-	// started in a second. The other fields include them.
+	// Omitted is the number of ended attempts for which no Row was recorded, because too many
+	// attempts started in one second. The other fields count them, too.
 	Omitted int `json:"omitted,omitempty"`
 }
 
@@ -84,9 +84,9 @@ const (
 	stragglerTime   = 10 * time.Second
 )
 
-// IsStraggling reports whether an attempt that has run for a duration runs much longer than
-// others. mean is the mean duration of the attempts of its task set that have ended; if it is 0,
-// because none has, IsStraggling returns false.
+// IsStraggling reports whether an attempt that has run for a duration is a straggler. mean is
+// the mean duration of the attempts of its task set that have ended, or 0 if none has ended;
+// IsStraggling then returns false.
 func IsStraggling(runs, mean time.Duration) bool {
 	return mean > 0 && runs >= stragglerTime && runs >= stragglerFactor*mean
 }
@@ -94,8 +94,8 @@ func IsStraggling(runs, mean time.Duration) bool {
 // Profile is a resource profile.
 type Profile struct {
 	ProfileAdded
-	Wanted    int       `json:"wanted"`             // how many of its executors the driver wants
-	Requested time.Time `json:"requested,omitzero"` // when the driver wanted the first one
+	Wanted    int       `json:"wanted"`             // target number of the profile's executors
+	Requested time.Time `json:"requested,omitzero"` // when the driver first requested executors of the profile
 }
 
 // States of an executor.
@@ -107,8 +107,8 @@ const (
 	ExecutorStateLost            = "lost"
 )
 
-// Executor is an executor, from the allocation of its container on. Times are zero if they are
-// unknown.
+// Executor describes an executor from the allocation of its container on. Times are zero if
+// they are unknown.
 type Executor struct {
 	ID        string            `json:"id"`
 	Host      string            `json:"host"`
@@ -117,23 +117,23 @@ type Executor struct {
 	Cores     int               `json:"cores"`
 	LogURLs   map[string]string `json:"logUrls,omitempty"`
 	State     string            `json:"state"`
-	Reason    string            `json:"reason,omitempty"`   // why it is decommissioned or lost
-	Expected  bool              `json:"expected,omitempty"` // it was told to stop
+	Reason    string            `json:"reason,omitempty"`   // why the executor is decommissioned or lost
+	Expected  bool              `json:"expected,omitempty"` // the executor was told to stop
 
 	Allocated      time.Time `json:"allocated,omitzero"`
 	Launched       time.Time `json:"launched,omitzero"`
 	Registered     time.Time `json:"registered,omitzero"`
 	Decommissioned time.Time `json:"decommissioned,omitzero"`
-	Deadline       time.Time `json:"deadline,omitzero"` // of the decommission
+	Deadline       time.Time `json:"deadline,omitzero"` // when the decommission ends
 	Lost           time.Time `json:"lost,omitzero"`
-	HeapProfiled   time.Time `json:"heapProfiled,omitzero"` // when memory came near the limit, and a heap profile was kept
+	HeapProfiled   time.Time `json:"heapProfiled,omitzero"` // when memory came near the limit and a heap profile was written
 
-	Numbers []uint32 `json:"numbers"` // of its registrations, as in Attempt.Executor
-	// Counts are over its attempts that have rows, so attempts in Omitted are missing. Tasks
-	// is always 0.
+	Numbers []uint32 `json:"numbers"` // numbers of the executor's registrations, as in Attempt.Executor
+	// Counts are over the executor's attempts that have rows, so they do not include the
+	// attempts that are only counted in Omitted. Counts.Tasks is always 0.
 	Counts Counts `json:"counts"`
-	// Memory is the memory of its process over time. If there are many samples, some are left
-	// out.
+	// Memory contains samples of the memory of the executor's process, the oldest first. If
+	// there are more than maxMemorySamples, some are dropped.
 	Memory []MemorySample `json:"memory,omitempty"`
 	modelVersion
 }
@@ -144,11 +144,12 @@ type Job struct {
 	State string    `json:"state"`
 	Ended time.Time `json:"ended,omitzero"`
 	Error string    `json:"error,omitempty"`
-	// Sets are its task sets in the order of their submission. A data-set job may have several
-	// task sets of one stage, and has none of a stage whose output exists already.
+	// Sets are the task sets of the job in the order of their submission. A data-set job may
+	// have several task sets for one stage, and has none for a stage whose output exists
+	// already.
 	Sets []*TaskSet `json:"sets"`
-	// Counts are sums over Sets, except that a task that runs again in a later task set of
-	// its stage counts once in Tasks and Done.
+	// Counts are sums over Sets, except that a task that runs again in a later attempt of its
+	// stage counts once in Tasks and Done.
 	Counts Counts `json:"counts"`
 	modelVersion
 }
@@ -160,18 +161,18 @@ type TaskSet struct {
 	State      string           `json:"state"`
 	Ended      time.Time        `json:"ended,omitzero"`
 	Error      string           `json:"error,omitempty"`
-	WaitReason string           `json:"waits,omitempty"` // why no task is launched
+	WaitReason string           `json:"waits,omitempty"` // why no task of the set is launched
 	Counts     Counts           `json:"counts"`
-	Took       Histogram        `json:"took"` // of successful attempts
+	Took       Histogram        `json:"took"` // durations of successful attempts
 	Counters   map[string]int64 `json:"counters,omitempty"`
 	Gauges     map[string]int64 `json:"gauges,omitempty"`
 	modelVersion
 }
 
-// FailureGroup has the failures whose messages have the same first line, apart from numbers in
-// it.
+// FailureGroup contains the failures whose messages have the same first line, if numbers in the
+// line are ignored.
 type FailureGroup struct {
-	Message   string           `json:"message"` // of the first failure
+	Message   string           `json:"message"` // the message of the first failure
 	Count     int              `json:"count"`
 	First     time.Time        `json:"first"`
 	Last      time.Time        `json:"last"`
@@ -181,7 +182,7 @@ type FailureGroup struct {
 	modelVersion
 }
 
-// CachedDataset is a data set that executors store.
+// CachedDataset is a data set whose partitions executors store.
 type CachedDataset struct {
 	CacheChanged
 }
@@ -190,15 +191,15 @@ type CachedDataset struct {
 type Step struct {
 	Name    string    `json:"name"`
 	Needs   []string  `json:"needs,omitempty"` // the steps that must pass before it starts
-	Tasks   int       `json:"tasks,omitempty"` // as planned
+	Tasks   int       `json:"tasks,omitempty"` // the planned number of tasks
 	State   string    `json:"state"`
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Error   string    `json:"error,omitempty"`
 }
 
-// Job returns the job with an id. It returns nil if the job is unknown or was too old to be
-// kept.
+// Job returns the job with the given id. It returns nil if the job is unknown or has been
+// removed because of Limits.Jobs.
 func (s *Snapshot) Job(id uint64) *Job {
 	if i, found := findJob(s.Jobs, id); found {
 		return s.Jobs[i]
@@ -210,10 +211,10 @@ func findJob(jobs []*Job, id uint64) (index int, found bool) {
 	return slices.BinarySearchFunc(jobs, id, func(j *Job, id uint64) int { return cmp.Compare(j.Job, id) })
 }
 
-// Set returns the task set with an id, and its job. It returns nil if the task set is unknown
-// or was too old to be kept.
+// Set returns the task set with the given id, and its job. It returns nil if the task set is
+// unknown or its job has been removed because of Limits.Jobs.
 func (s *Snapshot) Set(id uint64) (*Job, *TaskSet) {
-	for _, job := range slices.Backward(s.Jobs) { // backward, because mostly late jobs are looked up
+	for _, job := range slices.Backward(s.Jobs) { // latest first, because mostly recent jobs are looked up
 		for _, set := range slices.Backward(job.Sets) {
 			if set.Set == id {
 				return job, set
@@ -223,7 +224,7 @@ func (s *Snapshot) Set(id uint64) (*Job, *TaskSet) {
 	return nil, nil
 }
 
-// Executor returns the executor whose registration has a number, nil if it is unknown.
+// Executor returns the executor that registered with the given number; nil if it is unknown.
 func (s *Snapshot) Executor(number uint32) *Executor {
 	if i, known := s.byNumber[number]; known {
 		return s.Executors[i]
@@ -231,7 +232,8 @@ func (s *Snapshot) Executor(number uint32) *Executor {
 	return nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler. The JSON of a snapshot has no rows.
+// UnmarshalJSON implements json.Unmarshaler. The result has no rows, because the
+// JSON contains none.
 func (s *Snapshot) UnmarshalJSON(encoded []byte) error {
 	type fields Snapshot
 	if err := json.Unmarshal(encoded, (*fields)(s)); err != nil {
@@ -252,19 +254,19 @@ func (s *Snapshot) UnmarshalJSON(encoded []byte) error {
 	return nil
 }
 
-// Attempts yields the rows of attempts that have ended, whether they failed or not, in the
-// order of their ends. If there are very many, the oldest are left out.
+// Attempts yields the rows of attempts that have ended, successful or not, in the order of
+// their ends. The oldest rows may have been removed because of Limits.Attempts.
 func (s *Snapshot) Attempts() iter.Seq[*Attempt] { return s.attempts.all() }
 
-// Measurements yields the measurements of tasks of data sets' stages.
+// Measurements yields the measurements of tasks of data sets' stages, the oldest first.
 func (s *Snapshot) Measurements() iter.Seq[*Measurement] { return s.measurements.all() }
 
-// RunningAttempts returns the attempts that run and have rows, in the order of their starts.
+// RunningAttempts returns the running attempts that have rows, in the order of their starts.
 func (s *Snapshot) RunningAttempts() []Attempt { return s.running }
 
-// modelVersion is the version of a Model's state to which an object belongs. Snapshots may
-// share objects of older versions than the Model's. Before the Model changes such an object, it
-// replaces it by a copy.
+// modelVersion is the version of the Model's state in which an object was created. Snapshots
+// may share objects whose version is older than the Model's. The Model does not change such an
+// object, but replaces it by a changed copy.
 type modelVersion struct {
 	version uint64
 }

@@ -1,6 +1,6 @@
 package events
 
-// newEvent has, for each name of a type of event, a function that returns a new event.
+// newEvent maps the name of each event type to a function that returns a new event of the type.
 var newEvent = map[string]func() Event{}
 
 func init() {
@@ -34,8 +34,8 @@ func init() {
 	}
 }
 
-// New returns a pointer to a new event of the type for which Event.Type returns kind. It
-// returns nil if there is no such type.
+// New returns a pointer to a new event of the type whose Event.Type is kind. It returns nil if
+// there is no such type.
 func New(kind string) Event {
 	if f := newEvent[kind]; f != nil {
 		return f()

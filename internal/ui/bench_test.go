@@ -8,7 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// BenchmarkPages renders pages of an application with as many short tasks as a driver keeps.
+// BenchmarkPages renders the pages of an application with as many short tasks as
+// events.LiveLimits allows.
 func BenchmarkPages(b *testing.B) {
 	batch := &events.Batch{Events: []events.Event{&events.ApplicationStarted{Time: at(0), Name: "a"}}}
 	for e := range 2 {
@@ -18,7 +19,7 @@ func BenchmarkPages(b *testing.B) {
 	for set := range 10 {
 		batch.Events = append(batch.Events, &events.JobSubmitted{Time: at(0), Job: uint64(set + 1), Name: "noop"}, &events.TaskSetSubmitted{Time: at(0), Set: uint64(set + 1), Job: uint64(set + 1), Name: "noop", Tasks: perSet})
 		for i := range perSet {
-			i ^= i >> 3 & 63 // executors report in another order
+			i ^= i >> 3 & 63 // attempts of different executors end in a different order
 			start := micros64(float64(set)) + events.Micros(i*50)
 			batch.Attempts = append(batch.Attempts, events.Attempt{Set: uint64(set + 1), Task: uint32(i), Executor: uint32(i%2 + 1), Outcome: events.OutcomeSucceeded, Start: start, End: start + 90, Run: 10})
 		}

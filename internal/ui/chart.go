@@ -10,15 +10,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// chart is a drawing: either a histogram (Bars), or a curve (Line), maybe with a horizontal
-// line at a limit. Coordinates are in units of the drawing; y is the distance from its top.
+// chart is a drawing: either a histogram (Bars), or a curve (Line), possibly with a horizontal
+// line at a limit. Coordinates are in units of the drawing; y is the distance from the top of
+// the drawing.
 type chart struct {
 	Label         string
 	Width, Height int
 	Bars          []bar
-	Line          string  // points of a polyline, "x,y x,y"; "" for none
-	Limit         float64 // y of a horizontal line; 0 for none
-	From, To      string  // ends of the horizontal axis
+	Line          string  // points of a polyline, "x,y x,y"; "" for a histogram
+	Limit         float64 // y of the horizontal line; 0 if there is no limit
+	From, To      string  // labels at the ends of the horizontal axis
 }
 
 type bar struct {
@@ -32,8 +33,8 @@ const (
 	chartHeight = 100
 )
 
-// histogram returns a chart with the number of durations in each interval of length. It
-// returns nil if there are no durations.
+// histogram returns a chart that shows how many durations are in each of several intervals of
+// the same length. It returns nil if there are no durations.
 func histogram(label string, durations []time.Duration) *chart {
 	if len(durations) == 0 {
 		return nil
@@ -60,8 +61,8 @@ func histogram(label string, durations []time.Duration) *chart {
 	return c
 }
 
-// memoryChart returns a chart of the memory of an executor's process over time, with a line
-// at limit, or without it if limit is 0. The executor must have at least two samples.
+// memoryChart returns a chart of the memory of an executor's process over time, with a line at
+// limit unless limit is 0. The executor must have at least two samples.
 func memoryChart(e *events.Executor, limit int64) *chart {
 	const width, height = 400, 100
 	first, last := e.Memory[0].Time, e.Memory[len(e.Memory)-1].Time
@@ -83,8 +84,8 @@ func memoryChart(e *events.Executor, limit int64) *chart {
 	return c
 }
 
-// quantile returns the value at a fraction (0 to 1) of sorted values, such as the median for
-// .5. It returns the zero value if there are no values.
+// quantile returns the value at a fraction (0 to 1) of sorted values; for .5 it is the median.
+// It returns the zero value if there are no values.
 func quantile[T any](sorted []T, fraction float64) (value T) {
 	if len(sorted) == 0 {
 		return value

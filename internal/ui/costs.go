@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// mostCosts is how many costs are named at most.
+	// mostCosts is the maximum number of costs that Costs returns.
 	mostCosts = 3
-	// A cost is named only if it is at least leastCost, and at least 1/leastCostShare of the
-	// time that the application took.
+	// Costs returns only costs of at least leastCost, and of at least 1/leastCostShare of the
+	// running time of the application.
 	leastCost      = 100 * time.Millisecond
 	leastCostShare = 50
-	// spillBytes is roughly how many bytes an executor spills and reads again in a second.
+	// spillBytes estimates how many bytes an executor can spill and read again in a second.
 	spillBytes = 100 << 20
 )
 
 // costEstimate is a reason why an application did not end sooner.
 type costEstimate struct {
 	text string
-	lost time.Duration // roughly how much sooner the application would have ended without this
+	lost time.Duration // by how much the cost delayed the end of the application, approximately
 }
 
-// Costs returns what cost an application the most time, as at most three texts such as
-// "waiting for executors 2.1 s", the most costly first. It is meant for applications that
-// have ended, because it goes through all attempts. If the application has not ended, now
-// counts as its end.
+// Costs returns the largest delays of an application, as at most three texts such as "waiting
+// for executors 2.1 s", the largest first. It is meant for applications that have ended,
+// because it iterates over all attempts. If the application has not ended, now is used as the
+// time of its end.
 func Costs(s *events.Snapshot, now time.Time) []string {
 	if s == nil {
 		return nil
@@ -54,7 +54,7 @@ func Costs(s *events.Snapshot, now time.Time) []string {
 	return texts
 }
 
-// executorCost is the time from the first request for executors until one registered.
+// executorCost is the time from the first request for executors until the first registration.
 func (v view) executorCost(ended time.Time) costEstimate {
 	var requested, registered time.Time
 	for _, p := range v.Profiles {
@@ -77,13 +77,13 @@ func (v view) executorCost(ended time.Time) costEstimate {
 	return costEstimate{"waiting for executors " + duration(waited), waited}
 }
 
-// coreUse says how the executors' cores were used. held and busy are core time: the sum over
-// all cores.
+// coreUse summarizes the use of the executors' cores. held and busy are core time: times that
+// are summed over all cores.
 type coreUse struct {
 	lasted    time.Duration // from the first registration of an executor until the end
-	inJobs    time.Duration // part of lasted in which at least one job ran
-	held      time.Duration // core time during inJobs
-	busy      time.Duration // core time that tasks used
+	inJobs    time.Duration // the time in lasted during which at least one job ran
+	held      time.Duration // core time of all registered executors during inJobs
+	busy      time.Duration // core time that tasks occupied
 	cores     float64       // mean number of cores during lasted
 	executors float64       // mean number of executors during lasted
 }
@@ -117,8 +117,8 @@ func (v view) coreUse(ended time.Time) coreUse {
 	return u
 }
 
-// inJobs returns for how much of the time between from and to at least one job ran. If some
-// jobs are so old that the snapshot no longer has them, it returns the whole time.
+// inJobs returns the time between from and to during which at least one job ran. It returns the
+// whole time between them if old jobs have been removed from the snapshot.
 func (v view) inJobs(from, to time.Time) time.Duration {
 	if len(v.Jobs) < v.Totals.Jobs {
 		return to.Sub(from)
@@ -150,14 +150,14 @@ func (v view) inJobs(from, to time.Time) time.Duration {
 	return sum
 }
 
-// betweenCost is the time in which there were executors, but no job ran.
+// betweenCost is the time during which executors were registered, but no job ran.
 func (u coreUse) betweenCost() costEstimate {
 	lost := u.lasted - u.inJobs
 	return costEstimate{"no job ran for " + duration(lost) + ": the driver function did other work", lost}
 }
 
-// overheadCost is the time that attempts took apart from running their functions and waiting
-// for a core. At most the time in which cores ran no function counts.
+// overheadCost is the part of the attempts' time in which they neither ran their function nor
+// waited for a core. It is limited to the core time in which no function ran.
 func (u coreUse) overheadCost(c events.Counts) costEstimate {
 	outside := (c.Sums.Took - c.Sums.Queue - c.Sums.Run).Duration()
 	attempts := c.Done + c.FailedAttempts + c.LostAttempts + c.KilledAttempts
@@ -171,15 +171,15 @@ func (u coreUse) overheadCost(c events.Counts) costEstimate {
 	}
 }
 
-// idleCost is the time that was lost because cores were idle while jobs ran, minus explained,
-// the part of it that other costs name.
+// idleCost is the time lost because cores were idle while jobs ran, minus explained, the part
+// that other costs include already.
 func (u coreUse) idleCost(explained time.Duration) costEstimate {
 	lost := time.Duration(float64(max(0, u.held-u.busy))/u.cores) - explained
 	busy := u.busy.Seconds() / max(u.inJobs.Seconds(), 1e-3)
 	return costEstimate{fmt.Sprintf("idle cores: %s of %s ran tasks on average while jobs ran", meanText(busy), meanText(u.cores)), lost}
 }
 
-// meanText formats a mean number. Below 10, it has one decimal.
+// meanText formats a mean. It prints one decimal if the mean is below 10.
 func meanText(n float64) string {
 	if n < 9.95 {
 		return strings.TrimSuffix(strconv.FormatFloat(n, 'f', 1, 64), ".0")
@@ -187,7 +187,7 @@ func meanText(n float64) string {
 	return count(int(math.Round(n)))
 }
 
-// failureCost is the time that was spent in attempts that failed or whose executors were lost.
+// failureCost is the time of attempts that failed or whose executors were lost.
 func (v view) failureCost(cores float64) costEstimate {
 	var took time.Duration
 	for a := range v.Attempts() {
@@ -199,7 +199,7 @@ func (v view) failureCost(cores float64) costEstimate {
 	return costEstimate{plural(n, "failed or lost attempt") + " ran for " + duration(took), time.Duration(float64(took) / cores)}
 }
 
-// spillCost is the estimated time to spill records to disk and to read them again.
+// spillCost is the estimated time of spilling records to disk and reading them again.
 func (v view) spillCost(executors float64) costEstimate {
 	var spilled int64
 	for m := range v.Measurements() {
@@ -208,8 +208,8 @@ func (v view) spillCost(executors float64) costEstimate {
 	return costEstimate{"spilled " + size(spilled) + " to disk", time.Duration(float64(spilled) / spillBytes / executors * float64(time.Second))}
 }
 
-// skewCost is the time that a task set ran only skewed tasks, after its other tasks had ended,
-// for the task set for which this time is the longest.
+// skewCost is the longest time during which only skewed tasks of a task set ran, after its
+// other tasks had ended.
 func (v view) skewCost() costEstimate {
 	perSet := map[uint64][]*events.Attempt{}
 	for a := range v.Attempts() {
@@ -228,7 +228,7 @@ func (v view) skewCost() costEstimate {
 		}
 		slices.Sort(took)
 		limit := skewFactor * quantile(took, .5)
-		var normal, last events.Micros // end of the last task without skew, and of the last with skew
+		var normal, last events.Micros // latest end of a task that is not skewed, and of a skewed task
 		var longest *events.Attempt
 		for _, a := range attempts {
 			own := a.End - a.Start - a.Queue

@@ -9,7 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/ui/uitest"
 )
 
-// costly is an application of 100 s with an executor of two cores that registers after two.
+// costly is an application of 100 s with an executor of two cores that registers 2 s after its
+// request.
 func costly(rest ...events.Event) *events.Batch {
 	return &events.Batch{Events: append([]events.Event{
 		&events.ApplicationStarted{Time: at(0)}, &events.ProfileAdded{Time: at(0), Cores: 2}, &events.ExecutorsRequested{Time: at(.5), Wanted: 1},
@@ -17,7 +18,8 @@ func costly(rest ...events.Event) *events.Batch {
 	}, rest...)}
 }
 
-// succeeded returns an attempt that used its core from begin to end.
+// succeeded returns an attempt that ran on a core from begin to end, in seconds since the
+// start.
 func succeeded(task uint32, begin, end float64) events.Attempt {
 	return events.Attempt{Set: 1, Task: task, Executor: 1, Outcome: events.OutcomeSucceeded, Start: micros64(begin), End: micros64(end), Run: micros64(end) - micros64(begin)}
 }

@@ -46,7 +46,6 @@ func executors(v view) content {
 	return c
 }
 
-// stateHints explain the states of executors.
 var stateHints = map[string]string{
 	events.ExecutorStateAllocated:       "Containers that the cluster gave and whose process does not run yet",
 	events.ExecutorStateLaunched:        "Processes that have not registered with the driver yet",
@@ -74,7 +73,8 @@ func (v view) profilesSection() section {
 		})}
 }
 
-// resident returns an executor's memory as last reported; 0 if it is unknown.
+// resident returns the latest reported memory of an executor's process in bytes; 0 if it is
+// unknown.
 func resident(e *events.Executor) int64 {
 	if len(e.Memory) == 0 {
 		return 0
@@ -82,7 +82,8 @@ func resident(e *events.Executor) int64 {
 	return e.Memory[len(e.Memory)-1].Resident
 }
 
-// peak returns the most memory that an executor reported.
+// peak returns the largest reported memory of an executor's process in bytes; 0 if it is
+// unknown.
 func peak(e *events.Executor) int64 {
 	var most int64
 	for _, sample := range e.Memory {
@@ -91,7 +92,7 @@ func peak(e *events.Executor) int64 {
 	return most
 }
 
-// memoryLimit returns the size of an executor's container; 0 if it is unknown.
+// memoryLimit returns the size of an executor's container in bytes; 0 if it is unknown.
 func (v view) memoryLimit(e *events.Executor) int64 {
 	for _, p := range v.Profiles {
 		if p.Profile == e.Profile {
@@ -117,8 +118,8 @@ func (v view) memoryCell(e *events.Executor) cell {
 	return c
 }
 
-// after returns the time between two steps, such as "+1.2 s", with the time of the later one as
-// hint. It returns an empty cell if either step has not come.
+// after returns a cell with the difference of two times, such as "+1.2 s", and with the later
+// time as tooltip. The cell is empty if one of the times is zero.
 func after(earlier, later time.Time) cell {
 	if earlier.IsZero() || later.IsZero() {
 		return cell{}
@@ -156,12 +157,12 @@ func (v view) executorTable(name, label, empty string, all []*events.Executor) *
 	})
 }
 
-// byID compares executors by their ids: 2 is before 10.
+// byID compares executors by their ids, as numbers: 2 precedes 10.
 func byID(a, b *events.Executor) int {
 	return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
 }
 
-// lossGroup counts the executors that were lost for the same reason.
+// lossGroup counts the executors that were lost for one reason.
 type lossGroup struct {
 	reason   string
 	count    int
@@ -169,7 +170,7 @@ type lossGroup struct {
 	last     *events.Executor
 }
 
-// reasonTable groups lost executors by reason. In lost, the latest must come first.
+// reasonTable groups lost executors by reason. lost must be sorted with the latest loss first.
 func (v view) reasonTable(lost []*events.Executor) *table {
 	groups := map[string]*lossGroup{}
 	for _, e := range lost {
@@ -219,7 +220,7 @@ func (v view) exclusionsSection() section {
 		})}
 }
 
-// executor shows one executor: its life, memory, tasks and failures.
+// executor shows one executor: its history, memory, tasks and failures.
 func executor(v view) (content, bool) {
 	i := slices.IndexFunc(v.Executors, func(e *events.Executor) bool { return e.ID == v.query.get("id") })
 	if i < 0 {

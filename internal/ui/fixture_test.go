@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/ui/uitest"
 )
 
-// The tests share their application with others.
+// The fixtures of package uitest, which other packages use too.
 var (
 	later      = uitest.Later
 	at, plain  = uitest.At, uitest.Plain
@@ -26,7 +26,7 @@ var (
 
 func micros64(seconds float64) events.Micros { return events.MicrosOf(at(seconds).Time) }
 
-// of serves snapshots, as of a time in the application's life.
+// of returns a handler of the pages of s, whose current time is later.
 func of(s *events.Snapshot) *Pages {
 	return New(Options{Snapshot: func() *events.Snapshot { return s }, Now: func() time.Time { return later }})
 }
@@ -37,7 +37,7 @@ func ask(p http.Handler, method, query, body string) *httptest.ResponseRecorder 
 	return answer
 }
 
-// open returns a page as the browser sees it.
+// open requests a page and returns it as parsed HTML and as text.
 func open(t *testing.T, p http.Handler, query string) (*html.Node, string) {
 	t.Helper()
 	answer := ask(p, http.MethodGet, query, "")
@@ -47,7 +47,7 @@ func open(t *testing.T, p http.Handler, query string) (*html.Node, string) {
 	return document, textOf(document)
 }
 
-// textOf returns the text of an element, with single spaces.
+// textOf returns the text of an element, with white space reduced to single spaces.
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {

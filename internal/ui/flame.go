@@ -11,9 +11,9 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// flameGraph is a flame graph of a profile: a box for each function, below the box of its
-// caller and as wide as the function's share of the profile. Coordinates are in units of the
-// drawing; y is the distance from its top.
+// flameGraph is a flame graph of a profile, with the callers at the top. The box of each
+// function is below the box of its caller, and as wide as the function's share of the profile.
+// Coordinates are in units of the drawing; y is the distance from the top of the drawing.
 type flameGraph struct {
 	Label         string
 	Width, Height int
@@ -23,26 +23,27 @@ type flameGraph struct {
 type flameBox struct {
 	X, Y, Width, Height float64
 	TextX, TextY        float64
-	Name                string // as much of the function's name as fits
+	Name                string // the beginning of the function's name, as far as it fits
 	Hint                string
-	Color               int // 0 to flameColors-1, the same for all functions of a package
+	Color               int // 0 to flameColors-1; equal for all functions of a package
 }
 
 const (
 	flameWidth  = 1200
 	flameRow    = 18
-	flameLetter = 6.7 // width of a letter
+	flameLetter = 6.7 // width of a letter, in units of the drawing
 	flameColors = 6
-	// flameDepth is the largest number of rows. Boxes narrower than flameLeast are left out.
+	// flameDepth is the maximum number of rows. Boxes narrower than flameLeast are omitted.
 	flameDepth = 100
 	flameLeast = 1
 )
 
-// call is a node in the tree of calls of a profile: a function, called by its parent.
+// call is a node in the call tree of a profile: a function, as called by the function of its
+// parent.
 type call struct {
 	name  string
-	value int64            // of the function and everything that it calls
-	calls map[string]*call // functions that it calls, by name
+	value int64            // includes the values of the functions that it calls
+	calls map[string]*call // the functions that it calls, by name
 }
 
 func (c *call) child(name string) *call {
@@ -55,8 +56,7 @@ func (c *call) child(name string) *call {
 	return c.calls[name]
 }
 
-// valueOf returns the last of a sample's values, because go tool pprof shows this one by
-// default.
+// valueOf returns the last of a sample's values, which is also the default of go tool pprof.
 func valueOf(s *profile.Sample) int64 {
 	if len(s.Value) == 0 {
 		return 0
@@ -64,9 +64,8 @@ func valueOf(s *profile.Sample) int64 {
 	return s.Value[len(s.Value)-1]
 }
 
-// stackOf returns the functions of a sample, callers first. It leaves out
-// runtime.asyncPreempt: the runtime inserts a call of it to preempt a busy function, and the
-// time belongs to the busy function.
+// stackOf returns the functions of a sample, callers first. It omits runtime.asyncPreempt,
+// because the runtime inserts this call to preempt a busy function, to which the time belongs.
 func stackOf(s *profile.Sample) []string {
 	var names []string
 	for _, location := range slices.Backward(s.Location) {
@@ -82,8 +81,8 @@ func stackOf(s *profile.Sample) []string {
 	return names
 }
 
-// callsOf returns the tree of calls of a profile. Functions that ran for a task set are below
-// a node with the task set's name.
+// callsOf returns the call tree of a profile. Functions that ran for a task set are below a
+// node with the name of the task set.
 func callsOf(p *profile.Profile) *call {
 	root := &call{name: "all"}
 	for _, s := range p.Sample {
@@ -101,7 +100,7 @@ func callsOf(p *profile.Profile) *call {
 	return root
 }
 
-// flameOf returns the flame graph of a profile; nil if it has no samples.
+// flameOf returns the flame graph of a profile; nil if the profile has no samples.
 func flameOf(p *profile.Profile, label string, format func(int64) string) *flameGraph {
 	root := callsOf(p)
 	if root.value == 0 {
@@ -112,8 +111,8 @@ func flameOf(p *profile.Profile, label string, format func(int64) string) *flame
 	return f
 }
 
-// add draws the box of c in a row, with its left edge at x, and the boxes of what c calls in
-// the rows below. all is the value of the whole profile.
+// add draws the box of c in a row, with its left edge at x, and the boxes of the functions that
+// c calls in the rows below. all is the value of the whole profile.
 func (f *flameGraph) add(c *call, all int64, x float64, row int, format func(int64) string) {
 	width := float64(c.value) / float64(all) * flameWidth
 	if width < flameLeast || row >= flameDepth {
@@ -145,15 +144,15 @@ func percent(part, all int64) string {
 
 // shortName returns a function's name without the path of its package.
 func shortName(name string) string {
-	brackets := strings.IndexByte(name, '[') // begin of type arguments, which may contain slashes
+	brackets := strings.IndexByte(name, '[') // beginning of the type arguments, which may contain slashes
 	if brackets < 0 {
 		brackets = len(name)
 	}
 	return name[strings.LastIndexByte(name[:brackets], '/')+1:]
 }
 
-// fitting returns as much of a name as fits into a box. It returns "" if fewer than three
-// letters fit.
+// fitting returns the beginning of a name, as far as it fits into a box. It returns "" if fewer
+// than three letters fit.
 func fitting(name string, width float64) string {
 	letters := int((width - 6) / flameLetter)
 	runes := []rune(name)
@@ -174,19 +173,19 @@ func colorOf(name string) int {
 		packagePath += short[:dot]
 	}
 	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(packagePath)) // never fails
+	_, _ = sum.Write([]byte(packagePath)) // cannot fail
 	return int(sum.Sum32() % flameColors)
 }
 
-// cost is how much of a profile, such as CPU time, belongs to a function.
+// cost is the part of a profile's value, such as CPU time, that belongs to a function.
 type cost struct {
 	name  string
-	own   int64 // in its own code
-	total int64 // in its own code and in what it calls
+	own   int64 // in the function's own code
+	total int64 // in the function's own code and in the functions that it calls
 }
 
-// costsOf returns the functions of a profile, those with the largest own cost first, and the
-// sum of all samples.
+// costsOf returns the functions of a profile, sorted by their own cost with the largest first,
+// and the sum of all samples.
 func costsOf(p *profile.Profile) (costs []cost, all int64) {
 	byName := map[string]*cost{}
 	of := func(name string) *cost {
@@ -204,7 +203,7 @@ func costsOf(p *profile.Profile) (costs []cost, all int64) {
 		all += value
 		of(stack[len(stack)-1]).own += value
 		slices.Sort(stack)
-		for _, name := range slices.Compact(stack) { // a recursive function counts once
+		for _, name := range slices.Compact(stack) { // without duplicates, so that a recursive function counts once
 			of(name).total += value
 		}
 	}
@@ -218,13 +217,13 @@ func costsOf(p *profile.Profile) (costs []cost, all int64) {
 }
 
 const (
-	// maxStacks (number of stacks) and maxDump (bytes) limit the text of a goroutine dump.
+	// maxStacks (a number of stacks) and maxDump (in bytes) limit the text of a goroutine dump.
 	maxStacks = 1000
 	maxDump   = 512 << 10
 )
 
-// dumpOf returns the stacks of a goroutine profile as text. The stacks that the most goroutines
-// have come first.
+// dumpOf returns the stacks of a goroutine profile as text. Stacks that are shared by more
+// goroutines come first.
 func dumpOf(p *profile.Profile) string {
 	stacks := slices.DeleteFunc(slices.Clone(p.Sample), func(s *profile.Sample) bool { return valueOf(s) <= 0 })
 	slices.SortStableFunc(stacks, func(a, b *profile.Sample) int { return cmp.Compare(valueOf(b), valueOf(a)) })

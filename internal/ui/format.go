@@ -9,9 +9,9 @@ import (
 	"unicode"
 )
 
-// visible returns s with escapes such as \u202e in place of characters that could hide or
-// reorder other characters. These are control characters, except line breaks and tabs, and
-// the characters that embed or override a direction of text.
+// visible replaces characters that could hide or reorder other characters by escapes such as
+// \u202e. They are control characters, except line breaks and tabs, and characters that embed
+// or override a text direction.
 func visible(s string) string {
 	if strings.IndexFunc(s, hides) < 0 {
 		return s
@@ -31,8 +31,8 @@ func hides(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
 }
 
-// firstLine returns the first line of s, cut after most characters. If it is not all of s,
-// " …" follows.
+// firstLine returns the first line of s, cut after the given number of characters. It appends
+// " …" if the result is not all of s.
 func firstLine(s string, most int) string {
 	s = strings.TrimSpace(s)
 	line, _, more := strings.Cut(s, "\n")
@@ -56,7 +56,7 @@ func count[N ~int | ~int64 | ~uint64 | ~uint32 | ~int32](n N) string {
 	var b strings.Builder
 	for i, digit := range digits {
 		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteRune('\u202f') // a narrow space that does not break
+			b.WriteRune('\u202f') // a narrow no-break space
 		}
 		b.WriteRune(digit)
 	}
@@ -94,7 +94,7 @@ func significant(value float64) string {
 	return strconv.FormatFloat(value, 'f', 0, 64)
 }
 
-// duration formats a length of time in one or two units: "12 ms", "3.4 s", "5 min 3 s".
+// duration formats a duration in one or two units: "12 ms", "3.4 s", "5 min 3 s".
 func duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -119,8 +119,8 @@ func duration(d time.Duration) string {
 	}
 }
 
-// instant returns the time of day of t, with date and zone as hint. If t is zero, the cell is
-// empty.
+// instant returns a cell with the time of day of t, and with date and time zone as tooltip. The
+// cell is empty if t is zero.
 func instant(t time.Time) cell {
 	if t.IsZero() {
 		return cell{}
@@ -128,11 +128,11 @@ func instant(t time.Time) cell {
 	return cell{Text: t.Local().Format("15:04:05"), Hint: moment(t)}
 }
 
-// moment formats a time with its date and zone.
+// moment formats a time with its date and time zone.
 func moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
-// externalLink returns a cell with the text s and a link to address, on another server. It
-// returns the text without a link if address is not an http or https URL.
+// externalLink returns a cell with the text s and a link to address, a URL on another server.
+// It omits the link if address is not an http or https URL.
 func externalLink(s, address string) cell {
 	c := text(s)
 	if parsed, err := url.Parse(address); err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Host != "" {

@@ -1,15 +1,15 @@
-// Package ui serves the pages of an application: Overview, Steps, Stream, Jobs, Stages,
-// Tasks, Executors, Storage, Settings and Events.
+// Package ui serves the web UI of an application: the pages Overview, Steps, Stream, Jobs,
+// Stages, Tasks, Executors, Storage, Settings and Events.
 //
-// [New] returns the handler. It renders pages from snapshots of the application, never from
-// the driver's state. A page is rendered once for each version of the snapshot, however often
-// it is loaded, but separately for each user who may kill the application. Pages are HTML and
-// can be read without scripts. A script keeps a page current: it fetches the page again and
-// copies what differs. If a proxy buffers responses, the script polls; otherwise a stream of
-// events tells it when to fetch.
+// [New] returns the handler. It renders pages from snapshots of the application, never from the
+// driver's state. A page is rendered once for each version of the snapshot, regardless of the
+// number of requests, but separately for each user who may kill the application. Pages are HTML
+// and readable without scripts. A script updates an open page: it fetches the page again and
+// copies the differences. If a proxy buffers responses, the script polls; otherwise a stream of
+// server-sent events notifies it of each new version.
 //
-// As the ResourceManager's web proxy requires, links consist of a query only, no request is
-// redirected, and no response is empty. The caller decides who may read the pages.
+// To meet the requirements of the ResourceManager's web proxy, links contain only a query, no
+// request is redirected, and no response is empty. The caller decides who may read the pages.
 package ui
 
 import (
@@ -33,52 +33,54 @@ import (
 const (
 	// watchInterval is how often a stream checks whether the version of the pages has changed.
 	watchInterval = 250 * time.Millisecond
-	// renewal is the time after which a page of a running application is rendered again even
-	// if nothing has happened, because the page shows how long tasks have been running.
+	// renewal is the interval at which a page of a running application is rendered again even
+	// if no event has occurred, because the page shows the running times of tasks.
 	renewal = 5 * time.Second
-	// maxLanesAge is how old the lanes of the Stream page may be if pages poll and the
+	// maxLanesAge is the maximum age of the lanes of the Stream page if pages poll and the
 	// application runs. Lanes are computed less often than pages are rendered, because they
-	// cost far more.
+	// cost far more time.
 	maxLanesAge = 2 * time.Second
-	// keepAlive is the time after which a stream sends a message although nothing has changed.
+	// keepAlive is the interval at which a stream sends a message although nothing has changed.
 	keepAlive = 15 * time.Second
 )
 
-// Options describe the pages of an application.
+// Options configure the pages of an application.
 type Options struct {
-	// Snapshot returns the current state, at little cost. The result must not change.
+	// Snapshot returns the current state. It must be cheap, and the result must not change.
 	Snapshot func() *events.Snapshot
-	// Partial reports whether Snapshot will soon return more, although the application has
-	// ended, because its event log is still being read. nil means no.
+	// Partial reports whether Snapshot is incomplete, because the event log of an application
+	// that has ended is still being read. A nil Partial means that Snapshot is complete.
 	Partial func() bool
-	// Streams is true if nothing buffers responses on their way to the browser. Then pages
-	// use a stream of events to stay current; otherwise they poll.
+	// Streams is true if no proxy buffers responses. Pages then update themselves by a stream
+	// of server-sent events, otherwise by polling.
 	Streams bool
-	// Profile takes profiles of the running application; nil if the pages offer none.
+	// Profile takes profiles of the running application. If it is nil, pages have no links to
+	// profiles.
 	Profile profiling.Taker
-	// Kill lets users kill the application; nil if the pages do not offer it.
+	// Kill lets users kill the application. If it is nil, users cannot kill it from the pages.
 	Kill *Kill
 	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 }
 
-// Pages is the handler of an application's pages. Call Close to end its streams.
+// Pages is the HTTP handler of an application's pages. The owner must call Close to end its
+// streams.
 type Pages struct {
 	options Options
-	key     []byte // authenticates the tokens of kill
+	key     []byte // key of the HMACs that the method token returns
 	closing context.Context
 	close   context.CancelFunc
 
 	profiles profiles
 
 	mu       sync.Mutex
-	version  string                   // version of all pages in rendered
-	rendered map[string]renderedPage  // by query and token
-	lanes    map[string]renderedLanes // by query; each has its own version
+	version  string                   // version of the pages in rendered
+	rendered map[string]renderedPage  // by query and token of the user
+	lanes    map[string]renderedLanes // by query; each element has its own version
 }
 
-// renderedLanes are the lanes for a query as JSON, with the version of the pages and the time
-// when they were computed.
+// renderedLanes are the lanes for a query, in JSON. version is the version of the pages, and at
+// the time at which the lanes were computed.
 type renderedLanes struct {
 	renderedPage
 	version string
@@ -98,8 +100,8 @@ func New(options Options) *Pages {
 // Close ends all streams, so that the server can shut down.
 func (p *Pages) Close() { p.close() }
 
-// version returns a string that identifies what the pages show at a time. If what they show
-// changes, it changes.
+// version returns a string that identifies the content of the pages at a time. It changes when
+// the content changes.
 func version(s *events.Snapshot, at time.Time, partial bool) string {
 	v := strconv.FormatInt(s.Latest.UnixMicro(), 10)
 	if partial {
@@ -134,8 +136,8 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// policy allows the application's own style sheet, script and requests only: no inline
-// script or style, no frame, no other server.
+// policy is the Content-Security-Policy. It allows only the application's own style sheet,
+// script and requests: no inline script or style, no frame, and no other server.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -148,13 +150,13 @@ func protect(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// assets are the files that pages load, by name.
+// assets are the files that pages load, by their names.
 var assets = func() map[string]asset {
 	all := map[string]asset{}
 	for name, contentType := range map[string]string{"ui.css": "text/css; charset=utf-8", "ui.js": "text/javascript; charset=utf-8", "lanes.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		content, err := files.ReadFile(name)
 		if err != nil {
-			panic("ui: " + err.Error()) // the file is embedded
+			panic("ui: " + err.Error()) // cannot happen, because the file is embedded
 		}
 		sum := sha256.Sum256(content)
 		all[name] = asset{content: content, contentType: contentType, link: "?asset=" + name + "&v=" + hex.EncodeToString(sum[:6])}
@@ -165,7 +167,7 @@ var assets = func() map[string]asset {
 type asset struct {
 	content     []byte
 	contentType string
-	link        string // contains a hash of the content, so that browsers never use an old file
+	link        string // contains a hash of the content, so that browsers do not use an outdated file
 }
 
 func serveAsset(w http.ResponseWriter, name string) {
@@ -178,16 +180,16 @@ func serveAsset(w http.ResponseWriter, name string) {
 	write(w, http.StatusOK, a.contentType, a.content)
 }
 
-// write sends a whole response. It sets Content-Length, because a proxy then passes the
-// response on as it is.
+// write sends a complete response. It sets Content-Length, with which a proxy forwards the
+// response unchanged.
 func write(w http.ResponseWriter, status int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // fails if the browser has gone
+	_, _ = w.Write(body) // an error means that the browser has disconnected
 }
 
-// layout is what the template "page" shows.
+// layout is the data of the template "page".
 type layout struct {
 	content
 	Version, Live     string
@@ -197,14 +199,14 @@ type layout struct {
 	Nav               []link
 	Icon, Style       string
 	Scripts           []string
-	Token             string // what the page sends to kill the application; "" if the user may not
+	Token             string // the token of Pages.tokenFor for the request to kill the application; "" if the user may not kill it
 	AsOf              string
 }
 
-// state returns what the pages show now, and its version.
+// state returns the current data for pages, and their version.
 func (p *Pages) state() (view, string) {
-	// Partial is called before Snapshot. In the other order, reading the log could end between
-	// the calls, and an incomplete snapshot would be shown as complete.
+	// Partial must be called before Snapshot. In the opposite order, reading the log could end
+	// between the calls, and an incomplete snapshot would be shown as complete.
 	v := view{partial: p.options.Partial != nil && p.options.Partial()}
 	v.profiles = p.options.Profile != nil
 	v.Snapshot, v.now = p.options.Snapshot(), p.options.Now()
@@ -226,18 +228,18 @@ func (p *Pages) page(w http.ResponseWriter, r *http.Request, q query) {
 	write(w, rendered.status, rendered.contentType, rendered.body)
 }
 
-// renderedPage is a response: a page that was rendered, or the lanes for the Stream page.
+// renderedPage is a response that contains a rendered page, or the lanes of the Stream page.
 type renderedPage struct {
 	status      int
 	contentType string
 	body        []byte
 }
 
-// maxRenderings is how many rendered pages of one version are kept, and how many lanes.
+// maxRenderings is the maximum number of cached pages of one version, and of cached lanes.
 const maxRenderings = 100
 
-// render returns the page, or the lanes, that the query of v names, for a user with token. It
-// renders a page only if it has not kept a rendering of this version.
+// render returns the page, or the lanes, that the query of v specifies, for a user with the
+// given token. It renders a page only if the page of this version is not cached.
 func (p *Pages) render(v view, version, token string) (renderedPage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -302,8 +304,8 @@ func (p *Pages) renderPage(v view, version, token string) (renderedPage, error) 
 	return l.render(status)
 }
 
-// layout returns the layout of a page that does not update itself. For a page that does, the
-// caller sets Version and Live.
+// layout returns the layout of a page that does not update itself. If the page updates itself,
+// the caller sets Version and Live.
 func (v view) layout(shown content, name string) layout {
 	l := layout{
 		content: shown, Nav: v.navigation(name), AsOf: moment(v.now),
@@ -322,8 +324,8 @@ func (l layout) render(status int) (renderedPage, error) {
 	return renderedPage{status: status, contentType: "text/html; charset=utf-8", body: page.Bytes()}, err
 }
 
-// stream sends the version whenever it changes, until the browser closes the connection or
-// Close is called.
+// stream sends the version of the pages whenever it changes. It returns when the browser closes
+// the connection or Close is called.
 func (p *Pages) stream(w http.ResponseWriter, r *http.Request) {
 	if !p.options.Streams {
 		http.Error(w, "A proxy buffers streams: poll the page.", http.StatusNotFound)

@@ -21,7 +21,8 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// TestResponses checks what a web proxy demands, and that browsers load nothing else.
+// TestResponses checks that responses meet the requirements of YARN's web proxy, and that
+// browsers load nothing from other servers.
 func TestResponses(t *testing.T) {
 	pages := of(snapshotOf(busy(plain)))
 	for query, want := range map[string]struct {
@@ -264,7 +265,7 @@ func TestLocalPages(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, answer.StatusCode, path)
 	}
 
-	// An open stream does not delay the end.
+	// An open stream must not delay Close.
 	stream, err := http.Get(server.URL() + "?events=1")
 	require.NoError(t, err)
 	defer stream.Body.Close()

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// ListedApplication is an application in an index.
+// ListedApplication is an entry in the list of applications that Index serves.
 type ListedApplication struct {
 	ID, Name, User string
 	Attempt        int
 	State          string
 	Started        time.Time
-	Written        time.Time // when its log was last written
+	Written        time.Time // when the application's event log was last written
 	Link           string    // URL of the application's pages
 }
 
-// Index returns the handler of a page that lists applications. For each request, it calls list
-// to get the applications that the user may see.
+// Index returns the handler of a page that lists applications. For each request, it calls list,
+// which returns the applications that the user may see.
 func Index(title string, list func(r *http.Request) ([]ListedApplication, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protect(w.Header())

@@ -42,8 +42,8 @@ func (v view) jobTable(name, label, empty string, all []*events.Job) *table {
 	})
 }
 
-// job shows a job. If the job has only one task set and no stages, it also shows the tasks of
-// the task set.
+// job shows a job. If the job has only one task set and no stages, the page includes the tasks
+// of the task set.
 func job(v view) (content, bool) {
 	id, ok := v.query.id("id")
 	j := v.Job(id)
@@ -78,11 +78,11 @@ func job(v view) (content, bool) {
 	return c, true
 }
 
-// stageRow is a row in the table of a job's stages: a task set, or a planned stage for which no
-// task set was submitted.
+// stageRow is a row in the table of a job's stages: a task set, or a planned stage that has no
+// task set yet.
 type stageRow struct {
 	plan events.StagePlan
-	set  *events.TaskSet // nil if no task set was submitted
+	set  *events.TaskSet // nil if the stage has no task set yet
 }
 
 func (v view) stagesSection(j *events.Job) section {
@@ -173,7 +173,7 @@ func (v view) stagesSection(j *events.Job) section {
 		})}
 }
 
-// measured returns the sums of the measurements of each of the task sets, by its id.
+// measured returns the sums of the measurements of each task set, by the id of the task set.
 func (v view) measured(sets []*events.TaskSet) map[uint64]events.Measurement {
 	sums := map[uint64]events.Measurement{}
 	for _, set := range sets {
@@ -206,8 +206,8 @@ func progressOf(c events.Counts) *progress {
 	return &progress{Share: float64(c.Done) / float64(c.Tasks), Text: s}
 }
 
-// countFacts returns the numbers of a job or task set as facts. Most have no text if the number
-// is 0, so that noZero removes them.
+// countFacts returns the numbers of a job or task set as facts. Most facts have an empty text
+// if the number is 0, so that noZero removes them.
 func countFacts(c events.Counts) []fact {
 	return []fact{
 		{Name: "Failed attempts", Cells: []cell{failures(c.FailedAttempts)}},
@@ -222,7 +222,7 @@ func countFacts(c events.Counts) []fact {
 	}
 }
 
-// localityNames are the names of the constants events.Locality…, in their order.
+// localityNames are the names of the constants events.Locality…, in the order of their values.
 var localityNames = []string{"process", "node", "no preference", "rack", "any"}
 
 func localities(counts []int) string {
@@ -235,7 +235,7 @@ func localities(counts []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// failuresOf returns the groups of failures to which attempts of the task sets belong.
+// failuresOf returns the groups of failures that contain failures of attempts of the task sets.
 func (v view) failuresOf(sets ...*events.TaskSet) []*events.FailureGroup {
 	var groups []*events.FailureGroup
 	for _, group := range v.Failures {

@@ -12,34 +12,36 @@ import (
 
 // Kill lets users kill an application from its pages.
 type Kill struct {
-	// User returns the user who sent a request, and whether this user may kill the application.
+	// User returns the user who sent a request, and reports whether this user may kill the
+	// application.
 	User func(r *http.Request) (user string, allowed bool)
 	// Origins returns the origins (scheme://host:port) whose pages may send the request to
 	// kill the application.
 	Origins func() []string
-	// Do starts to kill the application, on behalf of user. It does not wait for the end.
+	// Do starts to kill the application in the name of user, and does not wait until it has
+	// ended.
 	Do func(user string)
 }
 
-// maxToken limits how many bytes of a request are read as its token. Tokens are shorter.
+// maxToken limits the number of bytes that are read of a request's body. Tokens are shorter.
 const maxToken = 256
 
 func newKey() []byte {
 	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // never fails
+	_, _ = rand.Read(key) // cannot fail
 	return key
 }
 
-// token returns the secret that a user's page sends to kill the application. Pages of other
-// servers cannot read it, so it proves that a page of this server sent the request.
+// token returns the secret with which a page of this server requests to kill the application.
+// Pages of other servers cannot read the secret, so it proves the origin of the request.
 func (p *Pages) token(user string) string {
 	mac := hmac.New(sha256.New, p.key)
 	mac.Write([]byte(user))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// tokenFor returns the token of the user who sent a request; "" if the user may not kill
-// the application.
+// tokenFor returns the token of the user who sent a request. It returns "" if the user may not
+// kill the application.
 func (p *Pages) tokenFor(r *http.Request) string {
 	if p.options.Kill == nil {
 		return ""
@@ -51,9 +53,9 @@ func (p *Pages) tokenFor(r *http.Request) string {
 	return p.token(user)
 }
 
-// kill handles a request to kill the application: a PUT whose body is a token. It answers with
-// text. The method is PUT because browsers send a PUT from a page of another origin only if
-// the server has agreed to it first (CORS), and this server never agrees.
+// kill handles a request to kill the application: a PUT whose body is the token. The response
+// is text. The method is PUT, because browsers send a PUT from a page of another origin only
+// after the server has allowed it by a CORS preflight, which this server never does.
 func (p *Pages) kill(w http.ResponseWriter, r *http.Request) {
 	refuse := func(status int, why string) { http.Error(w, why, status) }
 	kill := p.options.Kill

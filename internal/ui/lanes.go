@@ -12,51 +12,50 @@ import (
 )
 
 const (
-	// maxLanes is how many lanes the Stream page shows at most.
+	// maxLanes is the maximum number of lanes on the Stream page.
 	maxLanes = 400
-	// maxColumns is into how many columns, each an interval of time, a lane is divided at most.
+	// maxColumns is the maximum number of columns, each an interval of time, in a lane.
 	maxColumns = 4000
 )
 
-// lane shows the attempts that one core of an executor ran, one after the other.
+// lane is a row of bars for the attempts that one core of an executor ran.
 type lane struct {
 	Executor string `json:"executor"`
 	Host     string `json:"host"`
-	// Bars has barFields numbers for each bar, in the order of time. They are the time from
-	// lanes.From until the bar begins and the bar's length, both in microseconds, the index of
-	// its task set in lanes.Sets, its task, and its outcome. Attempts that are too short to be
-	// told apart share a bar, whose task is -1.
+	// Bars contains barFields numbers for each bar, ordered by time: the start of the bar as an
+	// offset from lanes.From, and the length of the bar, both in microseconds; the index of its
+	// task set in lanes.Sets; its task; and its outcome. Adjacent attempts that are too short
+	// to be distinguished share a bar, whose task is -1.
 	Bars []int64 `json:"bars"`
 }
 
 const barFields = 5
 
-// laneSet is the ID and the name of a task set.
 type laneSet struct {
 	ID   uint64 `json:"id"`
 	Name string `json:"name"`
 }
 
-// lanes is what the Stream page draws: the attempts in a span of time. Times are in
-// microseconds since 1970.
+// lanes is the data of the drawing on the Stream page: the attempts in the interval from From
+// to To. Times are in microseconds since 1970.
 type lanes struct {
-	Begin   events.Micros `json:"begin"` // of the first attempt
-	End     events.Micros `json:"end"`   // of the last attempt, or now
-	From    events.Micros `json:"from"`  // begin of the span; To is its end
+	Begin   events.Micros `json:"begin"` // start of the first attempt
+	End     events.Micros `json:"end"`   // end of the last attempt, or now
+	From    events.Micros `json:"from"`  // beginning of the interval; To is its end
 	To      events.Micros `json:"to"`
 	Sets    []laneSet     `json:"sets"`
 	Lanes   []lane        `json:"lanes"`
-	Omitted int           `json:"omitted"` // lanes that are not shown
+	Omitted int           `json:"omitted"` // number of lanes that are not shown
 }
 
-// coreTime is an attempt with the time in which it had a core.
+// coreTime is an attempt with the interval in which it occupied a core.
 type coreTime struct {
 	*events.Attempt
 	begin, end events.Micros
 }
 
-// lanesOf returns the lanes in the span of time that the query names, by default from the
-// first attempt to the last.
+// lanesOf returns the lanes in the interval that the query specifies, by default from the start
+// of the first attempt to the end of the last.
 func (v view) lanesOf() lanes {
 	attempts := map[uint32]int{} // number of ended attempts, by the executor's registration number
 	for a := range v.Attempts() {
@@ -108,8 +107,8 @@ func (v view) lanesOf() lanes {
 	return l
 }
 
-// span returns the times from and to of a query. In place of a time that the query lacks, or
-// that is not between begin and end, it returns begin or end.
+// span returns the parameters "from" and "to" of a query. For a parameter that is missing or not
+// between begin and end, it returns a default: begin for "from", and end for "to".
 func (q query) span(begin, end events.Micros) (from, to events.Micros) {
 	parse := func(key string, otherwise events.Micros) events.Micros {
 		n, err := strconv.ParseInt(q.get(key), 10, 64)
@@ -125,29 +124,29 @@ func (q query) span(begin, end events.Micros) (from, to events.Micros) {
 	return from, to
 }
 
-// laneDrawer turns attempts into bars. It merges attempts that are shorter than width: the
-// length of the interval of time that one column of the picture shows.
+// laneDrawer converts attempts to bars. It merges attempts that are shorter than width, the
+// time that one column of the drawing represents.
 type laneDrawer struct {
 	lanes *lanes
 	view  view
 	width events.Micros
-	index map[uint64]int64 // index in lanes.Sets by task set
+	index map[uint64]int64 // index in lanes.Sets, by the id of the task set
 
-	latest      uint64 // the task set that was looked up last
+	latest      uint64 // the id that was passed to the latest call of laneDrawer.set
 	latestIndex int64
 }
 
 // perCore assigns an executor's attempts to its cores, so that the attempts on one core do not
-// overlap, and returns the bars of each core. Because times are inexact, an attempt may
-// overlap with others on every core; it is then put on the core that is free first.
+// overlap, and returns the bars of each core. Times are inexact, so an attempt may overlap with
+// attempts on all cores; perCore then assigns it to the core whose last attempt ends first.
 func (r *laneDrawer) perCore(attempts []coreTime, cores int) (bars [][]int64) {
 	slices.SortFunc(attempts, func(a, b coreTime) int {
-		if a.begin != b.begin { // faster than to read the attempts, which are elsewhere in memory
+		if a.begin != b.begin { // faster than comparing fields of Attempt, because coreTime contains only a pointer to it
 			return cmp.Compare(a.begin, b.begin)
 		}
 		return cmp.Or(cmp.Compare(a.Set, b.Set), cmp.Compare(a.Task, b.Task))
 	})
-	var ends []events.Micros // of each core's last attempt
+	var ends []events.Micros // end of the last attempt on each core
 	for _, a := range attempts {
 		best := -1
 		for i, end := range ends {
@@ -168,8 +167,8 @@ func (r *laneDrawer) perCore(attempts []coreTime, cores int) (bars [][]int64) {
 	return bars
 }
 
-// draw adds a bar for an attempt to the bars of its core, or merges it with the last bar if
-// both are too short to be told apart.
+// draw adds a bar for an attempt to the bars of its core, or merges the attempt with the last
+// bar if both are too short to be distinguished.
 func (r *laneDrawer) draw(bars []int64, a coreTime) []int64 {
 	begin, end := max(a.begin, r.lanes.From), min(a.end, r.lanes.To)
 	if end <= begin && (a.end < r.lanes.From || a.begin > r.lanes.To) {
@@ -189,7 +188,7 @@ func (r *laneDrawer) draw(bars []int64, a coreTime) []int64 {
 	return append(bars, start, length, set, int64(a.Task), int64(a.Outcome))
 }
 
-// worse returns the outcome of a bar that two attempts share: the worse of their outcomes.
+// worse returns the worse of two outcomes, for a bar that two attempts share.
 func worse(a, b int64) int64 {
 	for _, outcome := range []events.Outcome{events.OutcomeFailed, events.OutcomeExecutorLost} {
 		if a == int64(outcome) || b == int64(outcome) {
@@ -217,7 +216,7 @@ func (r *laneDrawer) set(id uint64) int64 {
 	return i
 }
 
-// executorUse is how long tasks kept an executor's cores busy.
+// executorUse is the time for which tasks occupied an executor's cores.
 type executorUse struct {
 	executor *events.Executor
 	attempts int
@@ -225,8 +224,8 @@ type executorUse struct {
 	lasted   time.Duration
 }
 
-// stream shows every attempt in lanes, one for each core, which a script draws, and a table
-// that needs no script: how busy each executor was.
+// stream shows all attempts in lanes, one for each core, which a script draws. A table, which
+// needs no script, shows how busy each executor was.
 func stream(v view) content {
 	perExecutor := map[*events.Executor]*executorUse{}
 	add := func(a *events.Attempt, took time.Duration) {

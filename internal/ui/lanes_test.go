@@ -64,8 +64,9 @@ func TestLanes(t *testing.T) {
 	require.Empty(t, lanesFor(t, snapshotOf(&events.Batch{}), "").Lanes)
 }
 
-// TestLanesShowAllTime draws random attempts: those of a lane never overlap if no executor
-// runs more than its cores, and each moment of each attempt is in a bar of its task set.
+// TestLanesShowAllTime draws random attempts. The bars of a lane must not overlap if no
+// executor runs more attempts than it has cores, and each moment of each attempt must be in a
+// bar of its task set.
 func TestLanesShowAllTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cores := rapid.IntRange(1, 4).Draw(t, "cores")
@@ -103,7 +104,7 @@ func TestLanesShowAllTime(t *testing.T) {
 	})
 }
 
-// TestPagesThatPollGetOlderLanes lets further tasks start while people watch.
+// TestPagesThatPollGetOlderLanes runs further tasks while a page is open.
 func TestPagesThatPollGetOlderLanes(t *testing.T) {
 	for name, test := range map[string]struct {
 		streams, ended bool

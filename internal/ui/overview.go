@@ -10,10 +10,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// mostShown is how many jobs, failures and tasks the summaries on a page list.
+// mostShown is the maximum number of jobs, failures or tasks in a summary on a page.
 const mostShown = 10
 
-// overview shows whether the application makes progress, and if not, what is wrong.
+// overview shows the progress of the application, and problems that prevent progress.
 func overview(v view) content {
 	c := content{Title: "Overview"}
 	summary := section{ID: "summary", Notes: v.attention(), Facts: v.totals()}
@@ -43,7 +43,7 @@ func overview(v view) content {
 	return c
 }
 
-// costsSection lists what cost an application that has ended the most time.
+// costsSection lists the largest delays of an application that has ended (see Costs).
 func (v view) costsSection() []section {
 	var notes []note
 	for i, text := range Costs(v.Snapshot, v.now) {
@@ -78,9 +78,9 @@ func (v view) progressText() string {
 	return s
 }
 
-// remaining estimates how long the running task sets still take with the cores that they
-// use now. It returns false if that is unknown: until each of these task sets has a task that
-// has succeeded, or while none of their tasks runs.
+// remaining estimates the remaining time of the running task sets, if they continue to use as
+// many cores as now. It returns false if a task set has no successful task yet, or if no task
+// runs.
 func (v view) remaining() (time.Duration, bool) {
 	if !running(v.Snapshot) {
 		return 0, false
@@ -99,7 +99,7 @@ func (v view) remaining() (time.Duration, bool) {
 			if set.Counts.Done == 0 {
 				return 0, false
 			}
-			// Half of each running task is done, on average.
+			// On average, half of each running task is done.
 			tasks := max(float64(left)-float64(set.Counts.Running)/2, float64(left)/2)
 			work += time.Duration(tasks * float64(set.Counts.MeanTook()))
 			attempts += set.Counts.Running
@@ -133,7 +133,7 @@ func (v view) totals() []fact {
 	return noZero(facts)
 }
 
-// everRegistered returns how many executors have registered, including lost ones.
+// everRegistered returns the number of executors that have registered, including lost ones.
 func (v view) everRegistered() int {
 	n := 0
 	for _, e := range v.Executors {
@@ -144,7 +144,7 @@ func (v view) everRegistered() int {
 	return n
 }
 
-// wanted formats how many executors are wanted.
+// wanted formats a target number of executors.
 func wanted(n int) string {
 	if n >= allocation.Unbounded {
 		return "as many as the cluster has room for"
@@ -152,8 +152,8 @@ func wanted(n int) string {
 	return count(n)
 }
 
-// registeredText says how many of the wanted executors have registered. With a local master,
-// no executor is wanted, but one is registered; then it returns only the latter number.
+// registeredText returns the number of registered executors, followed by the target number. It
+// omits the target number if it is unlimited, or 0 because the master is local.
 func (v view) registeredText() string {
 	if v.Totals.Wanted == 0 || v.Totals.Wanted >= allocation.Unbounded {
 		return count(v.Totals.Registered)
@@ -161,7 +161,8 @@ func (v view) registeredText() string {
 	return count(v.Totals.Registered) + " of " + count(v.Totals.Wanted)
 }
 
-// coresWanted returns the cores of all wanted executors; 0 if their number is not limited.
+// coresWanted returns the cores of the target number of executors; 0 if this number is
+// unlimited.
 func (v view) coresWanted() int {
 	if v.Totals.Wanted >= allocation.Unbounded {
 		return 0
@@ -173,7 +174,7 @@ func (v view) coresWanted() int {
 	return cores
 }
 
-// attention lists what a person should look at, the most important first.
+// attention lists problems that require a user's attention, the most important first.
 func (v view) attention() []note {
 	var notes []note
 	if v.partial {
@@ -217,7 +218,8 @@ func (v view) attention() []note {
 	return notes
 }
 
-// startNotes says why fewer executors have registered than are wanted; nil if enough have.
+// startNotes explains why fewer executors have registered than the target number; nil if enough
+// have.
 func (v view) startNotes() []note {
 	if v.Totals.Registered >= v.Totals.Wanted || v.Totals.Wanted >= allocation.Unbounded {
 		return nil
@@ -238,7 +240,7 @@ func (v view) startNotes() []note {
 		why = "The cluster has given no container for them yet. If that takes long, the queue is full or executors are larger than any node allows: see the queue in the ResourceManager's pages, executor.memory and executor.cores."
 	}
 	asked, class := plural(v.Totals.Wanted, "executor")+" wanted", warn
-	if v.Totals.Registered > 0 { // tasks run
+	if v.Totals.Registered > 0 { // tasks can run, so the note is no warning
 		asked, class = v.registeredText()+" wanted executors have registered.", ""
 	}
 	return []note{{Level: "Waits for executors:", Class: class, Cells: []cell{linked(asked, to(executorsPage)), text(why)}}}
@@ -291,7 +293,7 @@ func (v view) lastLoss() string {
 	return "executor " + last.ID + " on " + last.Host + ": " + last.Reason
 }
 
-// failureSection groups failures by their message.
+// failureSection shows groups of failures with the same message.
 func (v view) failureSection(groups []*events.FailureGroup) section {
 	groups = slices.Clone(groups)
 	slices.SortStableFunc(groups, func(a, b *events.FailureGroup) int { return b.Count - a.Count })
@@ -321,7 +323,7 @@ func (v view) failureSection(groups []*events.FailureGroup) section {
 		})}
 }
 
-// hosts lists some hosts on which attempts of a group failed.
+// hosts names some of the hosts on which attempts of a group failed.
 func (v view) hosts(g *events.FailureGroup) string {
 	perHost := map[string]int{}
 	for _, e := range v.Executors {

@@ -13,19 +13,20 @@ var reportStyle string
 
 var pages = template.Must(template.ParseFS(files, "page.html", "report.html"))
 
-// content is what one page shows below its navigation.
+// content is the part of a page below its navigation.
 type content struct {
 	Title    string
-	Path     []link // links to the pages that contain this one, such as that of a task's job
+	Path     []link // links to the parents of the page, such as to the job of a task
 	Sections []section
 }
 
 type link struct {
 	Text, Link string
-	Current    bool // whether it is the link, in the navigation, to the page that is shown
+	Current    bool // in the navigation: whether the link leads to the shown page or to a page above it
 }
 
-// section is a part of a page. Its fields are shown in this order, except those that are zero.
+// section is a part of a page. Its fields are shown in the order of their declaration, except
+// those that are zero.
 type section struct {
 	ID       string // unique in the page
 	Title    string
@@ -34,12 +35,12 @@ type section struct {
 	Facts    []fact
 	Chart    *chart
 	Flame    *flameGraph
-	Lanes    string // link to the data of the drawing of lanes; "" for none
+	Lanes    string // URL of the data of the drawing of lanes; "" if there is no drawing
 	Table    *table
 	Text     string // preformatted text, such as a stack trace
 }
 
-// Classes say what a text means. They are names in the style sheet.
+// Style classes for the meaning of a text. The style sheet defines them.
 const (
 	good = "good"
 	warn = "warn"
@@ -47,19 +48,19 @@ const (
 	dim  = "dim"
 )
 
-// note is a paragraph that a person should read.
+// note is a paragraph that requires the user's attention.
 type note struct {
-	Level string // what begins the note, such as "Failed:"
+	Level string // the first word of the note, such as "Failed:"
 	Class string
 	Cells []cell
 }
 
 type progress struct {
-	Share float64 // 0 to 1
+	Share float64 // between 0 and 1
 	Text  string
 }
 
-// fact is a value with its name.
+// fact is a named value, such as "Cores busy: 3 of 8".
 type fact struct {
 	Name, Hint string
 	Cells      []cell
@@ -69,12 +70,12 @@ type fact struct {
 type cell struct {
 	Text  string
 	Link  string
-	Hint  string // shown when the pointer is on it
+	Hint  string // tooltip
 	Class string
 
-	Outside  bool // whether Link leaves the application's pages
+	Outside  bool // whether Link leads to another server
 	HasShare bool
-	Share    float64 // 0 to 1; drawn as a bar before the text
+	Share    float64 // between 0 and 1; drawn as a bar before the text
 }
 
 func text(s string) cell                                            { return cell{Text: visible(s)} }
@@ -82,8 +83,8 @@ func classed(s, class string) cell                                  { return cel
 func linked(s, link string) cell                                    { return cell{Text: visible(s), Link: link} }
 func number[N ~int | ~int64 | ~uint64 | ~uint32 | ~int32](n N) cell { return cell{Text: count(n)} }
 
-// share returns a cell with a bar that shows part as a share of whole, followed by the text s.
-// If whole is 0, there is no bar.
+// share returns a cell with the text s after a bar of length part/whole. If whole is 0, there
+// is no bar.
 func share(part, whole float64, s string) cell {
 	c := text(s)
 	if whole > 0 {
@@ -92,5 +93,4 @@ func share(part, whole float64, s string) cell {
 	return c
 }
 
-// factOf returns a fact with one text.
 func factOf(name, value string) fact { return fact{Name: name, Cells: []cell{text(value)}} }

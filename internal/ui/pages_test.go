@@ -76,7 +76,7 @@ func TestWhyNothingRuns(t *testing.T) {
 	registered := &events.ExecutorRegistered{Time: at(4), Number: 1, ID: "1", Host: "a", Cores: 1}
 	for name, test := range map[string]struct {
 		events []events.Event
-		says   string // "" for nothing
+		says   string // expected text; "" if the page must not mention waiting
 	}{
 		"no container":        {[]events.Event{wanted}, "The cluster has given no container for them yet."},
 		"containers":          {[]events.Event{wanted, allocated}, "1 container allocated, and not launched yet"},
@@ -133,8 +133,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// harmless checks that a page has the application's own script and style only, and links
-// to its pages and the web only.
+// harmless checks that a page loads only the application's own scripts and style sheet, and
+// contains only links to the application's pages and to the logs on the NodeManager of the test.
 func harmless(t *testing.T, document *html.Node, page string) {
 	t.Helper()
 	scripts := 0
@@ -204,7 +204,7 @@ func TestEveryLinkLeadsToAPage(t *testing.T) {
 			case n.Data != "a" || strings.HasPrefix(href, "http"):
 			case strings.HasPrefix(href, "#"):
 				require.True(t, ids[href[1:]], "%s links to %s", link, href)
-			case strings.Contains(link, ".sort=") && strings.Contains(href, ".sort="): // too many
+			case strings.Contains(link, ".sort=") && strings.Contains(href, ".sort="): // skip, because there are too many combinations
 			default:
 				require.True(t, strings.HasPrefix(href, "?"), href)
 				pending = append(pending, href)

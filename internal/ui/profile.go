@@ -17,32 +17,32 @@ import (
 )
 
 const (
-	// profileTime is how long those profiles last that are taken over a time, such as CPU
+	// profileTime is the duration of profiles of the types that cover a duration, such as CPU
 	// profiles.
 	profileTime = 5 * time.Second
-	// maxProfiles is how many profiles are kept for download.
+	// maxProfiles is the maximum number of profiles that are stored for download.
 	maxProfiles = 5
-	// maxCosts is how many functions the table of a profile has at most.
+	// maxCosts is the maximum number of functions in the table of a profile.
 	maxCosts = 30
 )
 
-// profiles keeps the latest profiles that were taken for users of the pages.
+// profiles stores the latest profiles that were taken for users of the pages.
 type profiles struct {
-	taking sync.Mutex // held while a profile is taken, because only one is taken at a time
+	taking sync.Mutex // locked while a profile is taken, so that only one is taken at a time
 
 	mu   sync.Mutex
 	last int                 // number of the latest profile
-	kept map[int]keptProfile // by number
+	kept map[int]keptProfile // by the number of the profile
 }
 
-// keptProfile is a profile that was taken and can be downloaded.
+// keptProfile is a stored profile, which can be downloaded.
 type keptProfile struct {
 	name    string // name of the downloaded file
 	content []byte
 }
 
-// keep keeps a profile and returns its number. If there are maxProfiles already, it removes the
-// oldest.
+// keep stores a profile and returns its number. If maxProfiles profiles are stored already, it
+// removes the oldest.
 func (p *profiles) keep(name string, content []byte) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *profiles) get(number string) (keptProfile, bool) {
 	return kept, ok && err == nil
 }
 
-// profileTypes are the types of profiles that the pages offer, with what they show.
+// profileTypes are the types of profiles that users can take from the pages, with descriptions.
 var profileTypes = []struct{ kind, name, hint string }{
 	{profiling.CPU, "CPU", "Where CPU time is spent during 5 s"},
 	{profiling.Heap, "heap", "What occupies memory now"},
@@ -94,8 +94,8 @@ func profileURL(r profiling.Request) string {
 	return query{values}.with()
 }
 
-// serveProfile takes the profile that a query describes, and shows it. Unlike other pages,
-// this page does not update itself, because each load takes a new profile.
+// serveProfile takes the profile that a query specifies, and shows it. Unlike other pages, this
+// page does not update itself, because each request takes a new profile.
 func (p *Pages) serveProfile(w http.ResponseWriter, r *http.Request, q query) {
 	v, _ := p.state()
 	v.query = q
@@ -159,7 +159,7 @@ func profileTitle(r profiling.Request) string {
 	return title
 }
 
-// valueFormat returns the function that formats the values of a profile, according to their
+// valueFormat returns the function that formats the values of a profile, depending on their
 // unit.
 func valueFormat(p *profile.Profile) func(int64) string {
 	unit := ""
@@ -210,7 +210,7 @@ func (v view) profileSections(p *profile.Profile, request profiling.Request, dow
 	return sections
 }
 
-// serveDownload sends a profile that was taken before as a file. number is the result of keep.
+// serveDownload sends a stored profile as a file. number is the result of profiles.keep.
 func (p *Pages) serveDownload(w http.ResponseWriter, number string) {
 	kept, ok := p.profiles.get(number)
 	if !ok {
@@ -221,8 +221,8 @@ func (p *Pages) serveDownload(w http.ResponseWriter, number string) {
 	write(w, http.StatusOK, "application/octet-stream", kept.content)
 }
 
-// executorProfiles returns a fact whose links take profiles of an executor; nil if the executor
-// is not registered or is lost.
+// executorProfiles returns a fact whose links take profiles of an executor. It returns nil if
+// the executor is not registered or is lost.
 func (v view) executorProfiles(e *events.Executor) []fact {
 	if e.State != events.ExecutorStateRegistered && e.State != events.ExecutorStateDecommissioning {
 		return nil

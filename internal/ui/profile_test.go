@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profiling"
 )
 
-// sampled returns an encoded profile of an executor. Each sample is a value and the
-// functions of a stack, callers first.
+// sampled returns an encoded profile of an executor. Each key of samples is a stack: functions
+// separated by spaces, callers first. The values are the samples' values.
 func sampled(t *testing.T, executor, unit string, samples map[string]int64) []byte {
 	t.Helper()
 	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: unit}}, PeriodType: &profile.ValueType{Type: "cpu", Unit: unit}, Period: 1}
@@ -41,7 +41,7 @@ func sampled(t *testing.T, executor, unit string, samples map[string]int64) []by
 	return encoded
 }
 
-// profiled serves pages whose profiles are take's.
+// profiled returns a handler of pages that calls take for a profile.
 func profiled(take profiling.Taker) *Pages {
 	s := snapshotOf(busy(plain))
 	return New(Options{Snapshot: func() *events.Snapshot { return s }, Profile: take, Streams: true, Now: func() time.Time { return later }})
@@ -49,7 +49,7 @@ func profiled(take profiling.Taker) *Pages {
 
 const cpuQuery = "page=profile&type=cpu&seconds=1"
 
-// boxes returns the texts of a flame graph's boxes, by their titles' first words, with their widths.
+// boxes returns the widths of a flame graph's boxes, by the function in their titles.
 func boxes(document *html.Node) map[string]string {
 	all := map[string]string{}
 	for n := range document.Descendants() {

@@ -34,8 +34,8 @@ func storage(v view) content {
 		})}}}
 }
 
-// settings shows the settings that differ from their defaults, and facts about the application
-// such as its user, its master and the versions of bobbin and Go.
+// settings shows the settings that differ from their defaults, and properties of the
+// application such as its user, its master and the versions of bobbin and Go.
 func settings(v view) content {
 	a := v.Application
 	return content{Title: "Settings", Sections: []section{
@@ -53,7 +53,7 @@ func settings(v view) content {
 	}}
 }
 
-// eventLog shows the latest events, the latest first.
+// eventLog shows the latest events, the newest first.
 func eventLog(v view) content {
 	type entry struct {
 		index int
@@ -75,7 +75,7 @@ func eventLog(v view) content {
 		})}}}
 }
 
-// words turns a name such as jobSubmitted into "Job submitted".
+// words converts a name such as jobSubmitted to "Job submitted".
 func words(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -91,7 +91,8 @@ func words(name string) string {
 	return b.String()
 }
 
-// describe returns a description of an event, with links to what the event is about.
+// describe returns a description of an event, with links to the jobs, executors and so on in
+// it.
 func describe(event events.Event) []cell {
 	onExecutor := func(id, rest string) []cell {
 		return []cell{linked("Executor "+id, to(executorPage, "id", id)), text(rest)}
@@ -151,12 +152,12 @@ func describe(event events.Event) []cell {
 	case *events.NotesChanged:
 		return []cell{text(strings.Join(e.Notes, "\n"))}
 	default:
-		content, _ := json.Marshal(event) // never fails: all fields of events can be encoded
+		content, _ := json.Marshal(event) // cannot fail, because all fields of events can be encoded
 		return []cell{text(string(content))}
 	}
 }
 
-// prefixed returns prefix followed by s. It returns "" if s is "".
+// prefixed returns prefix followed by s, or "" if s is "".
 func prefixed(prefix, s string) string {
 	if s == "" {
 		return ""

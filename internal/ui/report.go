@@ -16,34 +16,34 @@ import (
 )
 
 const (
-	// maxReport limits the size of a report in bytes. CI systems may not keep larger files, and
-	// browsers may be slow to show them.
+	// maxReport limits the size of a report in bytes, because CI systems may reject larger
+	// files, and browsers may be slow to show them.
 	maxReport = 1 << 20
-	// reportReserve is how many bytes of maxReport are kept free for what follows the last
-	// part that fits: the notes in place of parts that are left out, and the end of the file.
+	// reportReserve is the number of bytes of maxReport that are reserved for the text after
+	// the last part: the notes about omitted parts, and the end of the file.
 	reportReserve = 128 << 10
-	// reportJobs and reportSets limit the jobs and the stages that a report describes.
+	// reportJobs and reportSets limit the numbers of jobs and of stages in a report.
 	reportJobs = 20
 	reportSets = 60
-	// These limit the number of characters: of titles, of other texts, and of notes and
-	// stacks, in this order.
+	// These constants limit the number of characters of titles, of other texts, and of notes
+	// and stacks, in this order.
 	maxTitle     = 200
 	maxCellText  = 1000
 	maxTextBlock = 8000
 )
 
-// reportPart is one page of the application, as a part of a report.
+// reportPart is one page of the application's web UI as a part of a report.
 type reportPart struct {
 	ID      string // unique in the report
 	show    func(view) (content, bool)
-	ids     url.Values // the query of the page
+	ids     url.Values // the query of the page; nil if the page has no parameters
 	Content content
 }
 
-// Report returns the pages of an application as one HTML file of at most 1 MiB. The file has
-// no script and loads no other files. It remains readable without its style sheet, which is
-// inline, because the server from which it is opened may forbid inline styles: attributes of
-// the elements keep tables and drawings readable.
+// Report returns the pages of an application as one HTML file of at most 1 MiB. The file
+// contains no script and loads no other files. Its style sheet is inline, which the server of
+// the file may forbid. Without the style sheet, the report remains readable, because HTML
+// attributes format the tables and drawings.
 func Report(s *events.Snapshot, now time.Time) ([]byte, error) {
 	v := view{Snapshot: s, now: now}
 	parts := reportParts(v)
@@ -83,8 +83,8 @@ func Report(s *events.Snapshot, now time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// reportParts returns the parts of a report in their order, the more important before the less
-// important, because Report leaves out parts that do not fit.
+// reportParts returns the parts of a report in the order of their importance, because Report
+// omits the last parts if they do not fit.
 func reportParts(v view) []reportPart {
 	parts := []reportPart{{ID: overviewPage, show: contents[overviewPage]}}
 	if len(v.Failures) > 0 {
@@ -99,7 +99,7 @@ func reportParts(v view) []reportPart {
 	for _, j := range v.mostImportant() {
 		parts = append(parts, reportPart{ID: "job-" + formatID(j.Job), show: contents[jobPage], ids: url.Values{"page": {jobPage}, "id": {formatID(j.Job)}}})
 		if len(j.Stages) == 0 && len(j.Sets) == 1 {
-			continue // the job's page already contains the page of its only task set
+			continue // the job's page includes the page of its only task set
 		}
 		for _, set := range j.Sets {
 			if sets++; sets <= reportSets {
@@ -110,7 +110,7 @@ func reportParts(v view) []reportPart {
 	return parts
 }
 
-// mostImportant returns at most reportJobs jobs: first jobs that failed or that had failed or
+// mostImportant returns at most reportJobs jobs: first the jobs that failed or have failed or
 // lost attempts, then the others. In both groups, jobs with more time in tasks come first.
 func (v view) mostImportant() []*events.Job {
 	all := slices.Clone(v.Jobs)
@@ -126,8 +126,7 @@ func (v view) mostImportant() []*events.Job {
 	return all[:min(len(all), reportJobs)]
 }
 
-// reportAnchors returns a map from the links that pages contain to the links of the same
-// targets within a report.
+// reportAnchors maps each link between pages to the corresponding link within a report.
 func reportAnchors(v view, parts []reportPart) map[string]string {
 	anchors := map[string]string{}
 	for _, part := range parts {
@@ -150,9 +149,9 @@ func reportAnchors(v view, parts []reportPart) map[string]string {
 	return anchors
 }
 
-// detach makes a part independent of the server of the pages. It replaces links to pages by
-// links to parts of the report, or removes them if the report has no such part. It also
-// shortens long texts.
+// detach makes a part independent of the web server of the pages. It replaces links to pages by
+// links to parts of the report, and removes links to pages that the report does not contain. It
+// also shortens long texts.
 func (p *reportPart) detach(anchors map[string]string) {
 	change := func(cells []cell, most int) []cell {
 		changed := slices.Clone(cells)
@@ -177,7 +176,7 @@ func (p *reportPart) detach(anchors map[string]string) {
 		for j := range s.Notes {
 			s.Notes[j].Cells = change(s.Notes[j].Cells, maxTextBlock)
 		}
-		s.Facts = slices.DeleteFunc(s.Facts, func(f fact) bool { // only a link, without a target
+		s.Facts = slices.DeleteFunc(s.Facts, func(f fact) bool { // remove a fact that consists only of a link to a page that the report does not contain
 			return len(f.Cells) == 1 && f.Cells[0].Link != "" && !f.Cells[0].Outside && anchors[f.Cells[0].Link] == ""
 		})
 		for j := range s.Facts {
@@ -194,7 +193,7 @@ func (p *reportPart) detach(anchors map[string]string) {
 	}
 }
 
-// shorten returns at most most characters of s.
+// shorten returns s, cut after the given number of characters. It appends " …" if it has cut s.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -206,7 +205,7 @@ func shorten(s string, most int) string {
 	return string(runes[:most]) + " …"
 }
 
-// failureTexts shows the whole message and the stack of one failure from each of the largest
+// failureTexts shows the complete message and the stack of one failure from each of the largest
 // groups of failures.
 func failureTexts(v view) content {
 	groups := slices.Clone(v.Failures)

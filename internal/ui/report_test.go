@@ -13,7 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// reportOf returns a report as the browser sees it, and checks that it loads and runs nothing.
+// reportOf returns a report as parsed HTML and as text. It checks that the report loads no
+// files and contains no script.
 func reportOf(t *testing.T, s *events.Snapshot) (document *html.Node, shown string) {
 	t.Helper()
 	report, err := Report(s, later)
@@ -81,7 +82,7 @@ func TestReportWithHostileNames(t *testing.T) {
 	}
 }
 
-// TestReportsHaveALimit describes an application whose pages have many megabytes.
+// TestReportsHaveALimit uses an application whose pages have many megabytes.
 func TestReportsHaveALimit(t *testing.T) {
 	long := strings.Repeat("<&>", 10_000)
 	b := &events.Batch{}

@@ -28,17 +28,17 @@ type Server struct {
 }
 
 // ServeLocally serves pages on a port of 127.0.0.1; port 0 means any free port. The path of the
-// pages is random, so that other users of this machine cannot guess it. others has handlers of
-// GET requests for further paths below that path, by name. ServeLocally fails if it cannot
-// listen. Close ends the server and the streams of the pages.
+// pages is random, so that other users of this machine cannot guess it. others maps the names
+// of further paths below this path to handlers of GET requests. ServeLocally fails if it cannot
+// listen. Close stops the server and ends the streams of the pages.
 func ServeLocally(port int, pages *Pages, others map[string]http.Handler) (*Server, error) {
 	const host = "127.0.0.1"
 	return serve(host, net.JoinHostPort(host, strconv.Itoa(port)), pages, others, Local)
 }
 
-// Serve serves pages as ServeLocally does, but also to other machines: it listens at address,
-// which is of the form host:port. The parameter host is the name by which other machines reach
-// this one; it becomes part of the URL.
+// Serve serves pages as ServeLocally does, but also to other machines. It listens at address,
+// in the form host:port. host is the name under which other machines reach this machine; it
+// becomes part of the URL.
 func Serve(host, address string, pages *Pages, others map[string]http.Handler) (*Server, error) {
 	return serve(host, address, pages, others, func(all http.Handler) http.Handler { return all })
 }
@@ -68,10 +68,10 @@ func serve(host, address string, pages *Pages, others map[string]http.Handler, g
 	return s, nil
 }
 
-// URL returns the address of the pages.
+// URL returns the URL of the pages.
 func (s *Server) URL() string { return s.url }
 
-// Close stops the server. It gives open requests a second to end.
+// Close stops the server. It waits up to one second for open requests to end.
 func (s *Server) Close() {
 	s.pages.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -82,9 +82,10 @@ func (s *Server) Close() {
 	s.serving.Wait()
 }
 
-// Local returns a handler that refuses requests whose Host is neither localhost nor a loopback
-// address. This stops DNS rebinding, in which a page from another server makes its own host
-// name resolve to this machine, and then sends requests here under that name.
+// Local returns a handler that rejects requests whose Host header is neither localhost nor a
+// loopback address. This prevents DNS rebinding, in which a page from another server makes its
+// own host name resolve to this machine, and then sends requests to this machine under that
+// name.
 func Local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocal(r.Host) {

@@ -10,8 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// stage shows a task set: the tasks of one attempt of a stage, or all tasks of a call of
-// Func.Run.
+// stage shows a task set: the tasks of a stage attempt, or all tasks of a call of Func.Run.
 func stage(v view) (content, bool) {
 	id, ok := v.query.id("id")
 	j, set := v.Set(id)
@@ -36,8 +35,9 @@ func attemptsFact(set *events.TaskSet) fact {
 	return fact{Name: "Attempts", Cells: []cell{linked("All attempts", to(tasksPage, "id", formatID(set.Set)))}}
 }
 
-// pathTo returns links to the pages that contain the page of a task set or, if set is not nil,
-// of a part of that task set: all jobs, the job j, and set if it is not shown on the job's page.
+// pathTo returns the links above a page's title: to the list of jobs and to the job j. If set
+// is not nil, the page shows a part of this task set; pathTo then also links to the page of
+// set, unless the job's page shows set itself.
 func pathTo(j *events.Job, set *events.TaskSet) []link {
 	links := []link{{Text: "Jobs", Link: to(jobsPage)}, {Text: "Job " + formatID(j.Job), Link: to(jobPage, "id", formatID(j.Job))}}
 	if set != nil && (len(j.Stages) > 0 || len(j.Sets) > 1) {
@@ -53,8 +53,8 @@ func waits(set *events.TaskSet) []note {
 	return []note{{Level: "Waits:", Class: warn, Cells: []cell{text(set.WaitReason)}}}
 }
 
-// setSections returns the sections that show a task set's tasks: their times, their failures,
-// the slowest ones, and the executors.
+// setSections returns the sections about a task set's tasks: their durations, their failures,
+// the slowest tasks, and the executors.
 func (v view) setSections(set *events.TaskSet) []section {
 	var ended, succeeded []*events.Attempt
 	for a := range v.Attempts() {
@@ -82,7 +82,7 @@ func (v view) setSections(set *events.TaskSet) []section {
 	return append(sections, valueSections(set)...)
 }
 
-// distribution shows how long tasks took, and how much each processed.
+// distribution shows the durations of tasks, and the amounts of data that they processed.
 func (v view) distribution(set *events.TaskSet, succeeded []*events.Attempt) section {
 	s := section{ID: "times", Title: "Task times"}
 	if len(succeeded) == 0 {
@@ -106,10 +106,10 @@ func (v view) distribution(set *events.TaskSet, succeeded []*events.Attempt) sec
 	return s
 }
 
-// skewFactor is how many times as long as the median a task must take to be called skewed.
+// A task is skewed if its duration is at least skewFactor times the median of its task set.
 const skewFactor = 3
 
-// metric is a quantity, such as the bytes read, with its values in all tasks.
+// metric is a quantity, such as the bytes read, with its values for all tasks.
 type metric struct {
 	name, hint string
 	values     []int64
@@ -118,7 +118,6 @@ type metric struct {
 
 func micros(n int64) string { return duration(events.Micros(n).Duration()) }
 
-// quantileTable shows the distribution of each metric of the tasks.
 func (v view) quantileTable(set *events.TaskSet, succeeded []*events.Attempt) *table {
 	var metrics []metric
 	add := func(name, hint string, format func(int64) string, get func(*events.Attempt) int64) {
@@ -173,8 +172,8 @@ func (v view) quantileTable(set *events.TaskSet, succeeded []*events.Attempt) *t
 	return tableOf(v.query, "metrics", "Distribution over tasks", "", metrics, func(m metric) string { return m.name }, columns)
 }
 
-// longestRunning lists the running attempts of a task set, the oldest first. It returns an
-// empty section, without a Table, if none runs.
+// longestRunning lists the running attempts of a task set, the oldest first. If none runs, the
+// section has no Table.
 func (v view) longestRunning(set *events.TaskSet) section {
 	var running []*events.Attempt
 	for _, a := range v.RunningAttempts() {
@@ -189,18 +188,18 @@ func (v view) longestRunning(set *events.TaskSet) section {
 	return section{ID: "active", Title: "Longest running", Table: v.attemptTable("active", "Longest running", running[:min(len(running), mostShown)])}
 }
 
-// executorShare is what one executor has done for a task set.
+// executorShare contains the attempts of a task set that one executor ran, in numbers.
 type executorShare struct {
 	executor                 *events.Executor
-	number                   uint32 // of its registration
+	number                   uint32 // number of the executor's registration
 	succeeded, failed, other int
-	took                     time.Duration // of the succeeded attempts
-	slowest                  time.Duration // the slowest of them
-	read                     int64         // bytes that they read
+	took                     time.Duration // total duration of the successful attempts
+	slowest                  time.Duration // duration of the slowest successful attempt
+	read                     int64         // number of bytes that the successful attempts read
 }
 
-// executorShares compares the executors that ran tasks of a task set. ended has the task set's
-// attempts that have ended.
+// executorShares compares the executors that ran tasks of a task set. ended contains the task
+// set's attempts that have ended.
 func (v view) executorShares(ended []*events.Attempt) section {
 	perNumber := map[uint32]*executorShare{}
 	for _, a := range ended {
@@ -251,7 +250,7 @@ func (v view) executorShares(ended []*events.Attempt) section {
 }
 
 // valueSections shows the sum of each counter over the task sets, and the largest value of each
-// gauge. It returns nil if there are neither counters nor gauges.
+// gauge. It returns nil if the task sets have neither counters nor gauges.
 func valueSections(sets ...*events.TaskSet) []section {
 	counters, gauges := map[string]int64{}, map[string]int64{}
 	for _, set := range sets {

@@ -9,19 +9,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// hasSteps reports whether the application runs a job file. A command without a job file is
-// recorded as one step without a name, which does not count.
+// hasSteps reports whether the application runs a job file. An application that runs a single
+// command without a job file has one step with an empty name.
 func (v view) hasSteps() bool {
 	return slices.ContainsFunc(v.Steps, func(s *events.Step) bool { return s.Name != "" })
 }
 
-// steps returns the page with a job file's steps, in the order of the file.
+// steps creates the page with the steps of a job file, in the order of the file.
 func steps(v view) content {
 	all := v.Steps
 	if !v.hasSteps() {
 		all = nil
 	}
-	jobs := map[string]*events.Job{} // by name; the job of a step has the step's name
+	jobs := map[string]*events.Job{} // by name, because the job of a step has the step's name
 	for _, j := range v.Jobs {
 		jobs[j.Name] = j
 	}
@@ -65,8 +65,8 @@ func steps(v view) content {
 		})}}}
 }
 
-// waitsFor returns what step s waits for: the names of the steps that it needs, or the reasons
-// why tasks of its job j wait. j may be nil. It returns "" if s waits for nothing.
+// waitsFor returns the reason why step s waits: the names of the steps that it needs, or the
+// reasons why tasks of its job j wait. j may be nil. It returns "" if s does not wait.
 func (v view) waitsFor(s *events.Step, j *events.Job) string {
 	if !running(v.Snapshot) || !s.Ended.IsZero() {
 		return ""
@@ -88,7 +88,7 @@ func (v view) waitsFor(s *events.Step, j *events.Job) string {
 	return strings.Join(reasons, ", ")
 }
 
-// stepsFact returns how many steps have ended, with a link to the page of all steps.
+// stepsFact returns the number of steps that have ended, with a link to the page of all steps.
 func (v view) stepsFact() []fact {
 	if !v.hasSteps() {
 		return nil

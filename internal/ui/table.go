@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// pageRows is the number of rows of a table that one page shows at most.
+// pageRows is the maximum number of rows of a table on one page.
 const pageRows = 100
 
-// query is the query of a request. The links of a page are made from it by changing some
+// query is the query of a request. The links on a page are formed by changing some of its
 // parameters.
 type query struct{ values url.Values }
 
 func (q query) get(key string) string { return q.values.Get(key) }
 
-// with returns a link to the same page in which some parameters, given as keys and values, are
-// changed. An empty value removes its parameter. So does with the parameter "since".
+// with returns a link to the same page with some parameters changed. pairs are keys and values.
+// An empty value removes a parameter. The parameter "since" is always removed.
 func (q query) with(pairs ...string) string {
 	values := url.Values{}
 	for key, value := range q.values {
@@ -35,27 +35,27 @@ func (q query) with(pairs ...string) string {
 	return "?" + values.Encode()
 }
 
-// to returns a link to a page, with parameters given as keys and values. Links consist of a
-// query only, because a web proxy may serve the pages below any path.
+// to returns a link to a page with parameters. pairs are keys and values. A link contains only
+// a query, because a web proxy may serve the pages at any path.
 func to(page string, pairs ...string) string {
 	return query{}.with(append([]string{"page", page}, pairs...)...)
 }
 
-// table is a table as the template shows it.
+// table is a table in the form that the template requires.
 type table struct {
 	Label          string
 	Columns        []heading
 	Rows           []row
-	Empty          string // text that is shown instead if there are no rows
-	Pager          string // which rows are shown; "" if all are
-	Previous, Next string // links to the previous and the next rows; "" if there are none
+	Empty          string // text instead of a table without rows
+	Pager          string // the range of rows that is shown; "" if all rows are shown
+	Previous, Next string // links to the previous and the next rows; "" if there are no such rows
 }
 
 type heading struct {
 	Name, Hint string
 	Number     bool
-	Link       string // link that sorts the table by the column
-	Sorted     string // ascending, descending or ""
+	Link       string // link that sorts the table by the column; "" if it cannot be sorted
+	Sorted     string // "ascending", "descending" or ""
 }
 
 type row struct {
@@ -71,11 +71,11 @@ type tableCell struct {
 // column describes a column of a table of items of type T.
 type column[T any] struct {
 	Name, Hint string
-	Number     bool                // aligned as numbers, and sorted with the largest first
-	Wide       bool                // contains long text, which needs room
-	Tight      bool                // its cells are not broken into lines
+	Number     bool                // right-aligned, and sorted with the largest value first
+	Wide       bool                // contains long text and gets more width
+	Tight      bool                // cells are not broken into lines
 	Compare    func(a, b T) int    // nil if the table cannot be sorted by the column
-	Cells      func(item T) []cell // if it is empty for all items, the column is left out
+	Cells      func(item T) []cell // the column is omitted if the result is empty for all items
 }
 
 func (c *column[T]) class() string {
@@ -90,10 +90,9 @@ func (c *column[T]) class() string {
 	return ""
 }
 
-// tableOf returns a table of items. name must be unique in the page, because the table's query
-// parameters and the ids of its rows begin with it. empty is the text in place of a table
-// without rows. The items are sorted as the query says; if it says nothing, they keep their
-// order.
+// tableOf returns a table of items. name must be unique in the page, because it is the prefix
+// of the table's query parameters and of its rows' ids. empty is the text instead of a table
+// without rows. The items are sorted as the query specifies, by default in the order of items.
 func tableOf[T any](q query, name, label, empty string, items []T, id func(T) string, columns []column[T]) *table {
 	t := &table{Label: label, Empty: empty}
 	sortKey, fromKey := name+".sort", name+".from"
@@ -127,7 +126,7 @@ func tableOf[T any](q query, name, label, empty string, items []T, id func(T) st
 	}
 
 	all := len(items)
-	from, _ := strconv.Atoi(q.get(fromKey)) // an invalid number is 0
+	from, _ := strconv.Atoi(q.get(fromKey)) // 0 if the number is invalid
 	from = min(max(from, 0), max(all-1, 0))
 	items = items[from:min(all, from+pageRows)]
 	if len(items) < all {
@@ -157,7 +156,7 @@ func tableOf[T any](q query, name, label, empty string, items []T, id func(T) st
 	return t
 }
 
-// only returns the elements whose index is used.
+// only returns the elements of all for which used is true at the same index.
 func only[E any](all []E, used []bool) []E {
 	kept := make([]E, 0, len(all))
 	for i, element := range all {

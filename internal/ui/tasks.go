@@ -16,7 +16,7 @@ func taskURL[N ~int | ~uint32](set uint64, index N) string {
 	return to(taskPage, "set", formatID(set), "index", formatID(index))
 }
 
-// outcomes are the words for the outcomes of attempts.
+// outcomes contains the text for each outcome of an attempt.
 var outcomes = map[events.Outcome]cell{
 	events.OutcomeRunning:      {Text: "running"},
 	events.OutcomeSucceeded:    {Text: "succeeded", Class: good},
@@ -25,7 +25,7 @@ var outcomes = map[events.Outcome]cell{
 	events.OutcomeKilled:       {Text: "killed", Class: warn},
 }
 
-// took returns how long an attempt took, or if it still runs, how long it has run.
+// took returns the duration of an attempt, or if the attempt still runs, its duration so far.
 func (v view) took(a *events.Attempt) time.Duration {
 	if a.End == 0 {
 		return max(0, v.end(time.Time{}).Sub(a.Start.Time()))
@@ -38,7 +38,7 @@ func (v view) attemptTable(name, label string, attempts []*events.Attempt) *tabl
 	return v.measuredTable(name, label, attempts, nil)
 }
 
-// measurements returns what the tasks of a task set have processed, by the index of the task.
+// measurements returns the measurements of the tasks of a task set, by the index of the task.
 func (v view) measurements(set uint64) map[uint32]*events.Measurement {
 	tasks := map[uint32]*events.Measurement{}
 	for m := range v.Measurements() {
@@ -49,9 +49,9 @@ func (v view) measurements(set uint64) map[uint32]*events.Measurement {
 	return tasks
 }
 
-// measuredTable lists attempts as attemptTable does, with columns for what their tasks have
-// processed. measured has this by the index of the task, so all attempts must be of one task
-// set. If it is nil, these columns are left out.
+// measuredTable lists attempts as attemptTable does, with additional columns for the
+// measurements of their tasks. measured contains these by the index of the task, so all
+// attempts must be of one task set. The columns are omitted if measured is nil.
 func (v view) measuredTable(name, label string, attempts []*events.Attempt, measured map[uint32]*events.Measurement) *table {
 	processed := func(get func(*events.Measurement) int64) func(*events.Attempt) int64 {
 		return func(a *events.Attempt) int64 {
@@ -120,7 +120,6 @@ func (v view) measuredTable(name, label string, attempts []*events.Attempt, meas
 		})
 }
 
-// logLinks returns links to an executor's logs.
 func logLinks(e *events.Executor) []cell {
 	if e == nil {
 		return nil
@@ -212,9 +211,9 @@ func task(v view) (content, bool) {
 	return c, true
 }
 
-// knows reports whether the task with an index in a task set has an attempt. An index may be
-// larger than the number of tasks if the task set repeats only some tasks of a stage, because
-// these keep their indexes.
+// knows reports whether the snapshot contains an attempt of the task with the given index in a
+// task set. The index may be larger than the set's number of tasks: a task set that repeats only
+// some tasks of a stage uses the indexes of these tasks in the stage.
 func (v view) knows(set, index uint64) bool {
 	for a := range v.Attempts() {
 		if a.Set == set && uint64(a.Task) == index {

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// Names of the pages, as in the query parameter "page".
+// Names of the pages, which are the values of the query parameter "page".
 const (
 	overviewPage  = "overview"
 	jobsPage      = "jobs"
@@ -26,11 +26,12 @@ const (
 	eventsPage    = "events"
 	streamPage    = "stream"
 	stepsPage     = "steps"
-	profilePage   = "profile" // not in contents, because Pages.serveProfile makes this page
+	profilePage   = "profile" // not in contents, because Pages.serveProfile creates this page
 )
 
-// contents has the function that makes a page's content, by the name of the page. The function
-// returns false if the query names something that does not exist, such as an unknown job.
+// contents maps the name of each page to the function that creates the page's content. The
+// function returns false if the query contains an id that does not exist, such as that of an
+// unknown job.
 var contents = map[string]func(view) (content, bool){
 	overviewPage:  always(overview),
 	jobsPage:      always(jobs),
@@ -51,7 +52,7 @@ func always(show func(view) content) func(view) (content, bool) {
 	return func(v view) (content, bool) { return show(v), true }
 }
 
-// navigation returns the links at the top of a page.
+// navigation returns the links at the top of a page. current is the name of this page.
 func (v view) navigation(current string) []link {
 	within := map[string]string{jobPage: jobsPage, stagePage: jobsPage, tasksPage: jobsPage, taskPage: jobsPage, executorPage: executorsPage, profilePage: executorsPage}
 	current = cmp.Or(within[current], current)
@@ -73,14 +74,14 @@ func missing() content {
 	}}}}}
 }
 
-// view is what the answer to one request is made from: a snapshot of the application, the
-// request's query, and the time.
+// view is the data from which the response to one request is created: a snapshot of the
+// application, the request's query, and the current time.
 type view struct {
 	*events.Snapshot
 	query    query
 	now      time.Time
 	partial  bool // whether the snapshot is incomplete, because the event log is still being read
-	profiles bool // whether the pages offer profiles
+	profiles bool // whether the pages have links that take profiles
 }
 
 // running reports whether the application had not ended when the snapshot was taken.
@@ -88,8 +89,9 @@ func running(s *events.Snapshot) bool {
 	return s.Application.State == "" || s.Application.State == events.StateRunning
 }
 
-// end returns ended, the time at which something ended, unless it is zero. If it is, the thing
-// has not ended, and end returns the end of the application, or now if that runs.
+// end returns ended, the time at which something ended. If ended is zero, the thing has not
+// ended; end then returns the end of the application or, if the application runs, the current
+// time.
 func (v view) end(ended time.Time) time.Time {
 	if ended.IsZero() {
 		if !running(v.Snapshot) {
@@ -100,7 +102,8 @@ func (v view) end(ended time.Time) time.Time {
 	return ended
 }
 
-// lasted returns how long something took or takes; 0 if it has not begun.
+// lasted returns the duration of something that began and ended at the given times. It returns
+// 0 if began is zero. If ended is zero, see view.end.
 func (v view) lasted(began, ended time.Time) time.Duration {
 	if began.IsZero() {
 		return 0
@@ -108,7 +111,7 @@ func (v view) lasted(began, ended time.Time) time.Duration {
 	return max(0, v.end(ended).Sub(began))
 }
 
-// describe sets the fields of l that say which application this is, and its state.
+// describe sets the fields of l that identify the application and its state.
 func (v view) describe(l *layout) {
 	a := v.Application
 	l.Application = visible(cmp.Or(a.Name, a.ID))
@@ -136,7 +139,7 @@ func attemptText(attempt int) string {
 	return "attempt " + strconv.Itoa(attempt)
 }
 
-// classOf returns the class of the text of a state: good, warn, bad or "".
+// classOf returns the style class of the name of a state: good, warn, bad or "".
 func classOf(state string) string {
 	switch state {
 	case events.StateSucceeded, events.ExecutorStateRegistered:
@@ -152,7 +155,8 @@ func classOf(state string) string {
 
 func stateCell(state string) cell { return classed(cmp.Or(state, events.StateRunning), classOf(state)) }
 
-// id returns the query parameter key as a number, and whether it is one.
+// id returns the value of the query parameter that key names, as a number. It returns false if
+// the value is not a number.
 func (q query) id(key string) (uint64, bool) {
 	n, err := strconv.ParseUint(q.get(key), 10, 64)
 	return n, err == nil
@@ -180,12 +184,13 @@ func setLink(set *events.TaskSet) cell {
 
 func executorLink(e *events.Executor) cell { return linked(e.ID, to(executorPage, "id", e.ID)) }
 
-// course returns how many of the tasks are done, such as "3 / 8", with a bar.
+// course returns a cell with the numbers of finished and of all tasks, such as "3 / 8", and a bar.
 func course(c events.Counts) cell {
 	return share(float64(c.Done), float64(c.Tasks), count(c.Done)+" / "+count(c.Tasks))
 }
 
-// failures returns a number of failures in the class bad. If it is 0, the cell is empty.
+// failures returns a cell with a number of failures in the class bad. The cell is empty if n is
+// 0.
 func failures(n int) cell {
 	if n == 0 {
 		return cell{}
@@ -193,7 +198,7 @@ func failures(n int) cell {
 	return classed(count(n), bad)
 }
 
-// nonzero returns a formatted number. If it is 0, the cell is empty.
+// nonzero returns a cell with a formatted number. The cell is empty if n is 0.
 func nonzero[N ~int | ~int64](n N, format func(N) string) cell {
 	if n == 0 {
 		return cell{}
@@ -201,19 +206,19 @@ func nonzero[N ~int | ~int64](n N, format func(N) string) cell {
 	return text(format(n))
 }
 
-// noZero returns the facts that have a text, and leaves out the others.
+// noZero returns the facts whose text is not empty.
 func noZero(facts []fact) []fact {
 	return slices.DeleteFunc(facts, func(f fact) bool {
 		return !slices.ContainsFunc(f.Cells, func(c cell) bool { return c.Text != "" })
 	})
 }
 
-// byText returns a function that compares items by a text, for sorting.
+// byText returns a comparison function for sorting items by a text.
 func byText[T any](get func(T) string) func(a, b T) int {
 	return func(a, b T) int { return strings.Compare(get(a), get(b)) }
 }
 
-// by returns a function that compares items by an ordered value, such as a number, for sorting.
+// by returns a comparison function for sorting items by an ordered value, such as a number.
 func by[T any, N cmp.Ordered](get func(T) N) func(a, b T) int {
 	return func(a, b T) int { return cmp.Compare(get(a), get(b)) }
 }

@@ -1,5 +1,5 @@
-// Package uitest has made-up applications for tests and screenshots of package ui. [Busy] has
-// something on every page, and its names can be hostile. [Nightly] looks like a real
+// Package uitest contains fictional applications for tests and screenshots of package ui.
+// [Busy] has content on every page, and its names can be hostile. [Nightly] resembles a real
 // application.
 package uitest
 
@@ -11,23 +11,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// Start is when the applications began, and Later the time at which the pages of Busy are shown.
+// Start is the start time of the applications. Later is the current time on the pages of Busy.
 var (
 	Start = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 	Later = Start.Add(10 * time.Minute)
 )
 
-// At returns the time a number of seconds after Start.
+// At returns the time that is the given number of seconds after Start.
 func At(seconds float64) events.Time {
 	return events.At(Start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
 func micros(seconds float64) events.Micros { return events.MicrosOf(At(seconds).Time) }
 
-// Plain returns s. As the argument of [Busy], it makes an application with harmless names.
+// Plain returns s. Passed to [Busy], it gives an application with harmless names.
 func Plain(s string) string { return s }
 
-// Snapshot returns the state of an application after the events of batches.
+// Snapshot returns the state of an application after the given batches.
 func Snapshot(batches ...*events.Batch) *events.Snapshot {
 	model := events.NewModel(events.Limits{})
 	for _, batch := range batches {
@@ -36,15 +36,15 @@ func Snapshot(batches ...*events.Batch) *events.Snapshot {
 	return model.Snapshot()
 }
 
-// Hostile are texts that could break or take over a page. Users, tasks and clusters choose
-// texts that pages show, so they might choose these.
+// Hostile are texts that could corrupt or inject code into a page. Pages show texts that
+// users, tasks and clusters choose, so these texts could be hostile.
 var Hostile = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, "</title></style><svg onload=alert(1)>",
 	"{{.}}", "javascript:alert(1)", "\u202egpj.exe\u2066", "\x00\x1b[31m", "<!-- ", "&lt;b&gt;", strings.Repeat("long", 2000), "a\nb", "]]>", "?page=x&id=\"1",
 }
 
-// Busy returns the events of a running application that has something on every page. In place
-// of each text that a user, a cluster or a task chooses, it uses the result of name.
+// Busy returns the events of a running application that has content on every page. It calls
+// name to transform each text that a user, a cluster or a task would choose.
 func Busy(name func(string) string) *events.Batch {
 	b := &events.Batch{}
 	record := func(all ...events.Event) { b.Events = append(b.Events, all...) }
@@ -84,7 +84,7 @@ func Busy(name func(string) string) *events.Batch {
 	for i := range 40 {
 		took := 2 + float64(i%7)/3
 		if i == 39 {
-			took = 25 // skewed
+			took = 25 // a skewed task
 		}
 		b.Attempts = append(b.Attempts, events.Attempt{
 			Set: 1, Task: uint32(i), Executor: uint32(i%4 + 1), Outcome: events.OutcomeSucceeded, Locality: events.LocalityNode, Start: micros(11), End: micros(11 + took),
@@ -129,7 +129,7 @@ func Busy(name func(string) string) *events.Batch {
 	return b
 }
 
-// EveryPage has the query of each page of Busy, by a name for the page.
+// EveryPage maps a name for each page of Busy to the query of the page.
 var EveryPage = map[string]string{
 	"overview": "", "jobs": "page=jobs", "job": "page=job&id=1", "job with stages": "page=job&id=2", "job that waits": "page=job&id=8", "failed job": "page=job&id=9",
 	"stage": "page=stage&id=7", "task set": "page=stage&id=1", "tasks": "page=tasks&id=1", "task": "page=task&set=7&index=5",

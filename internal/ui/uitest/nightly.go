@@ -12,33 +12,33 @@ import (
 
 // core is a simulated core of an executor. Times are in seconds since Start.
 type core struct {
-	executor uint32  // number of its registration
-	free     float64 // when it can run the next task
-	until    float64 // when its executor is lost; +Inf if it stays
+	executor uint32  // number of the executor's registration
+	free     float64 // the earliest time at which it can start the next task
+	until    float64 // the time at which its executor is lost; +Inf if it is not lost
 }
 
 // stage describes how the tasks of a stage are simulated. Times are in seconds since Start.
 type stage struct {
 	set      uint64
 	tasks    int
-	from     float64                // when it begins
-	now      float64                // when the page is shown; tasks that end later still run
-	took     func(task int) float64 // how long a task takes, in seconds
+	from     float64                // start of the stage
+	now      float64                // the current time on the pages; tasks that end later still run
+	took     func(task int) float64 // duration of a task in seconds
 	fails    func(task, attempt int) bool
-	row      func(a *events.Attempt) // sets what tasks read and wrote
-	counters map[string]int64        // the counters' values at the end of the stage
+	row      func(a *events.Attempt) // sets the amounts of data that a task read and wrote
+	counters map[string]int64        // the values of the counters at the end of the stage
 }
 
-// nightly builds the events of the simulated application that Nightly returns.
+// nightly generates the events that Nightly returns.
 type nightly struct {
 	batch *events.Batch
 	cores []core
 	rand  *rand.Rand
 }
 
-// Nightly returns the events of an application in its first minute. One job has ended, and
+// Nightly returns the events of the first minute of an application. One job has ended, and
 // another runs. An executor was lost, some attempts have failed, and one task is slow. now is
-// the time at which pages of the application should be shown.
+// the time that the pages of the application should use as the current time.
 func Nightly() (batch *events.Batch, now events.Time) {
 	const looked = 64
 	n := &nightly{batch: &events.Batch{}, rand: rand.New(rand.NewPCG(7, 7))}
@@ -130,8 +130,8 @@ func (n *nightly) lose(number uint32, at float64, reason string) {
 	}
 }
 
-// memory adds samples of each executor's memory. The memory of executor 4, which is lost,
-// grows until then.
+// memory adds samples of each executor's memory. The memory of executor 4 grows until the
+// executor is lost.
 func (n *nightly) memory(until float64) {
 	for t := 4.0; t < until; t += 2 {
 		for executor := uint32(1); executor <= 7; executor++ {
@@ -153,8 +153,8 @@ func (n *nightly) measure(a *events.Attempt, in, out, read, written, spilled int
 	})
 }
 
-// run simulates the tasks of a stage: each runs on the core that is free first. It returns when
-// the last task that succeeds ends.
+// run simulates the tasks of a stage. Each task runs on the core that is available first. run
+// returns the time at which the last successful task ends.
 func (n *nightly) run(s stage, submitted *events.TaskSetSubmitted) (end float64) {
 	submitted.Time, submitted.Set, submitted.Tasks, submitted.CPUs, submitted.Function = At(s.from), s.set, s.tasks, 1, "dataset.stage"
 	n.record(submitted)
@@ -174,7 +174,7 @@ func (n *nightly) run(s stage, submitted *events.TaskSetSubmitted) (end float64)
 		i := slices.IndexFunc(n.cores, func(other core) bool { return other == c })
 		start := c.at(next.from)
 		if start >= s.now {
-			continue // the task still waits when the page is shown
+			continue // the task has not started at the current time of the page
 		}
 		took := s.took(next.task)
 		a := events.Attempt{Set: s.set, Task: uint32(next.task), Number: uint32(next.attempt), Executor: c.executor, Start: micros(start), Locality: events.LocalityNode}
@@ -217,8 +217,8 @@ func (n *nightly) fail(a *events.Attempt, at float64, message, stack string) {
 	n.record(&events.AttemptFailed{Time: At(at), Set: a.Set, Task: a.Task, Number: a.Number, Executor: a.Executor, Message: message, Stack: stack})
 }
 
-// at returns when the core can begin a task, but not before from. It returns +Inf if the core's
-// executor is lost by then.
+// at returns the earliest time, not before from, at which the core can start a task. It returns
+// +Inf if the core's executor is lost before that time.
 func (c core) at(from float64) float64 {
 	start := max(c.free, from)
 	if start >= c.until {
