@@ -1,29 +1,30 @@
-// Package allocation is dynamic allocation: it decides how many executors of one
+// Package allocation implements dynamic allocation: it decides how many executors of one
 // resource profile an application should have as its work changes, as Spark's
 // ExecutorAllocationManager does.
 //
-// A [Pool] is a pure state machine, without goroutines, locks, I/O or a clock. Its owner
+// A [Pool] is a pure state machine, without goroutines, locks, I/O or a clock. The owner of a
+// Pool
 //
 //  1. adds and removes executors ([Pool.Add], [Pool.Remove]),
-//  2. reports when they become busy or idle, or hold data ([Executor.Busy],
-//     [Executor.Idle], [Executor.Hold]), which is cheap,
-//  3. calls [Pool.Update] when something may have changed and at [Pool.Next], and
-//     ends the executors that it returns.
+//  2. reports when an executor becomes busy or idle ([Executor.Busy], [Executor.Idle]), and
+//     whether it stores data for later tasks ([Executor.Hold]); these calls are cheap,
+//  3. calls [Pool.Update] when something may have changed and at the time that [Pool.Next]
+//     returns, and ends the executors that Update returns.
 //
-// # Up
+// # When the target rises
 //
-// When tasks have waited for the backlog timeout, the target rises by one executor. Each
-// time the sustained backlog timeout passes while tasks still wait, the target rises again:
-// by 2, then by 4, 8 and so on. It never rises above what the tasks can use.
+// When tasks have waited for the backlog timeout, the target rises by one executor. Each time
+// the sustained backlog timeout passes while tasks still wait, the target rises again: by 2,
+// then by 4, 8 and so on. It never rises above the number of executors that the tasks can use.
 //
-// # Down
+// # When the target falls
 //
 // When there is less work, the target falls at once to the number of executors that the
-// remaining work can use. Running executors beyond that number are removed when they have
-// been idle for a timeout: those that have been idle longest first, those that hold data
-// last. As many executors as the work can use stay, even if they are idle, for tasks that
-// still wait for better locality. (Early versions of Spark removed these executors:
-// SPARK-21656.)
+// remaining work can use. Running executors beyond that number are removed when their idle
+// timeout has expired: first the executors that have been idle longest, last the executors that
+// store data. The pool does not remove more executors than that, even if further executors are
+// idle, because waiting tasks may still run on them when their locality wait ends. (Early
+// versions of Spark removed these executors: SPARK-21656.)
 package allocation
 
 import (
@@ -41,13 +42,13 @@ const Unbounded = math.MaxInt32
 
 // Options are the settings of dynamic allocation for a pool.
 type Options struct {
-	// Min and Max limit the target. Initial is the target until there is work.
+	// Min and Max limit the target. Initial is the target until the first Update with work.
 	Min, Max, Initial int
-	// IdleTimeout is how long an executor is idle before it is removed;
-	// HoldingIdleTimeout is the same for an executor that holds data.
+	// IdleTimeout is how long an executor is idle before it is removed; HoldingIdleTimeout is
+	// the same for an executor that stores data (see [Executor.Hold]).
 	IdleTimeout, HoldingIdleTimeout time.Duration
 	// BacklogTimeout is how long tasks must have waited before the target first rises.
-	// SustainedBacklogTimeout is how long tasks must then still wait before it rises again.
+	// SustainedBacklogTimeout is the time between later rises while tasks still wait.
 	BacklogTimeout, SustainedBacklogTimeout time.Duration
 	// Ratio limits the target to this fraction (above 0, at most 1) of the number of
 	// executors that would run all tasks at once.
@@ -56,34 +57,34 @@ type Options struct {
 
 // Work describes the tasks that the executors of a pool have to run.
 type Work struct {
-	// Executors is how many executors would run all waiting and running tasks at once:
-	// 2.5 for ten tasks if an executor runs four.
+	// Executors is how many executors would run all waiting and running tasks at once. It may
+	// be a fraction: 2.5 for ten tasks if an executor runs four.
 	Executors float64
 	Backlog   bool // whether any task waits for a core
 }
 
-// Pool decides how many executors of a profile are wanted. It is not safe for concurrent
-// use.
+// Pool computes the target, the number of executors of one profile that the application should
+// have. It is not safe for concurrent use.
 type Pool struct {
 	options         Options
 	target          int
 	neededExecutors int  // number of executors that the work can use, at least Min and at most Max
-	hadWork         bool // set once there has been work
+	hadWork         bool // set at the first Update with work, and never reset
 	backlog         bool // set while tasks wait
 
 	increment int       // number of executors by which the target rises next
 	riseAt    time.Time // when the target rises next; the zero time while no task waits
 
 	executors []*Executor
-	checkAt   time.Time // no idle executor times out earlier; the zero time means never
+	checkAt   time.Time // the earliest time at which an idle timeout may expire; the zero time means never
 }
 
-// Executor is an executor of a pool, between Add and Remove.
+// Executor is an executor that Add has added to a pool.
 type Executor struct {
 	ID string // the id that was passed to Add
 
 	pool      *Pool
-	index     int // the executor's index in Pool.executors; -1 once removed
+	index     int // the executor's index in Pool.executors; -1 after its removal
 	busy      bool
 	holding   bool
 	idleSince time.Time
@@ -94,7 +95,7 @@ func New(options Options) *Pool {
 	return &Pool{options: options, target: options.Initial, increment: 1}
 }
 
-// Target returns the target: how many executors there should be.
+// Target returns the number of executors that the application should have.
 func (p *Pool) Target() int { return p.target }
 
 // Add adds an executor that has registered and is idle.
@@ -105,8 +106,8 @@ func (p *Pool) Add(id string, now time.Time) *Executor {
 	return e
 }
 
-// Remove removes an executor that is lost or must get no more tasks. A second call does
-// nothing.
+// Remove removes an executor that is lost or must get no more tasks. It does nothing if the
+// executor has been removed already.
 func (p *Pool) Remove(e *Executor) {
 	if e.index < 0 {
 		return
@@ -121,13 +122,14 @@ func (p *Pool) Remove(e *Executor) {
 // Busy records that the executor runs a task.
 func (e *Executor) Busy() { e.busy = true }
 
-// Idle records that the executor runs no task any more; its idle time begins now.
+// Idle records that the executor runs no task any more; its idle time begins at now.
 func (e *Executor) Idle(now time.Time) {
 	e.busy, e.idleSince = false, now
 	e.pool.checkBy(e)
 }
 
-// Hold records whether the executor holds data that tasks may still use.
+// Hold records whether the executor stores data that later tasks may use, such as cached
+// blocks.
 func (e *Executor) Hold(holding bool) {
 	e.holding = holding
 	if !e.busy {
@@ -143,7 +145,8 @@ func (p *Pool) timeout(e *Executor) time.Duration {
 	return p.options.IdleTimeout
 }
 
-// checkBy makes the pool check e, which is idle, when its idle timeout expires.
+// checkBy sets p.checkAt so that the method fall checks the idle executor e when the executor's
+// idle timeout expires.
 func (p *Pool) checkBy(e *Executor) {
 	if e.index < 0 {
 		return
@@ -155,9 +158,8 @@ func (p *Pool) checkBy(e *Executor) {
 	}
 }
 
-// Update adapts the target to the work. It removes executors that are not needed from the
-// pool and returns them. The caller must decommission these executors, which the target does
-// not include.
+// Update adapts the target to the work. It removes unneeded executors from the pool and returns
+// them. The caller must decommission them; the target does not count them.
 func (p *Pool) Update(work Work, now time.Time) (remove []*Executor) {
 	p.hadWork = p.hadWork || work.Executors > 0
 	if !p.hadWork {
@@ -190,8 +192,8 @@ func (p *Pool) rise(now time.Time) {
 		return
 	}
 	p.riseAt = now.Add(p.options.SustainedBacklogTimeout)
-	// If more executors run than the target says, start from their number: raising the
-	// target only to that number would give the waiting tasks no additional executor.
+	// If more executors run than the target, start from their number: raising the target only
+	// to that number would give the waiting tasks no additional executor.
 	wanted := max(p.target, min(len(p.executors), p.neededExecutors)) + p.increment
 	if p.target = min(wanted, p.neededExecutors); p.target == wanted {
 		p.increment = min(2*p.increment, Unbounded/4)
@@ -228,7 +230,9 @@ func (p *Pool) fall(now time.Time) []*Executor {
 	})
 	if len(expired) > surplus {
 		expired = expired[:surplus]
-		p.checkAt = now // other executors have timed out too, and are removed when there is less work
+		// As soon as fewer executors are needed, remove the others whose idle timeouts have
+		// expired.
+		p.checkAt = now
 	}
 	for _, e := range expired {
 		p.Remove(e)
@@ -236,7 +240,8 @@ func (p *Pool) fall(now time.Time) []*Executor {
 	return expired
 }
 
-// Next returns when to call Update even if nothing changes; the zero time means never.
+// Next returns the time at which to call Update even if nothing changes; the zero time means
+// never.
 func (p *Pool) Next() time.Time {
 	var next time.Time
 	if p.hadWork && len(p.executors) > p.neededExecutors {

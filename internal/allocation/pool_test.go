@@ -12,7 +12,8 @@ import (
 
 var epoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// optionsFrom returns the default options with dynamic allocation enabled and values set.
+// optionsFrom returns the default options with dynamic allocation enabled and with the settings
+// in values.
 func optionsFrom(t *testing.T, values map[string]string) Options {
 	all := map[string]string{"dynamicAllocation.enabled": "true"}
 	for key, value := range values {
@@ -38,7 +39,8 @@ func TestOptionsFromSettings(t *testing.T) {
 	require.Equal(t, 6*time.Second, optionsFrom(t, map[string]string{"schedulerBacklogTimeout": "6s"}).SustainedBacklogTimeout)
 }
 
-// targets updates a pool every second with the same work, and returns the targets.
+// targets updates a pool every second with the same work, and returns the target after each
+// update.
 func targets(p *Pool, work Work, begin, seconds int) []int {
 	var targets []int
 	for second := range seconds {
@@ -113,7 +115,7 @@ func TestTargetRisesFromTheRunningExecutors(t *testing.T) {
 	require.Equal(t, []int{0, 6, 8}, targets(p, Work{Executors: 100, Backlog: true}, 1, 3))
 }
 
-// removed updates a pool and returns the ids of removed executors.
+// removed updates a pool every second and returns the ids of the removed executors.
 func removed(p *Pool, work Work, seconds int) []string {
 	var ids []string
 	for _, e := range p.Update(work, epoch.Add(time.Duration(seconds)*time.Second)) {
@@ -162,8 +164,8 @@ func TestExecutorsThatTheWorkCanUseStay(t *testing.T) {
 	for _, id := range []string{"1", "2", "3"} {
 		p.Add(id, epoch)
 	}
-	// The executors are idle although there is work: all tasks wait for cores elsewhere, or
-	// run on a few executors.
+	// The executors are idle although there is work: the waiting tasks wait for cores of other
+	// executors, or the running tasks use only a few executors.
 	require.Empty(t, removed(p, Work{Executors: 7, Backlog: true}, 1000))
 	require.Empty(t, removed(p, Work{Executors: 3}, 2000))
 	require.Equal(t, []string{"1"}, removed(p, Work{Executors: 1.5}, 3000))

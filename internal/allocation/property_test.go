@@ -18,8 +18,8 @@ type model struct {
 	tasks      int // number of waiting and running tasks
 	waiting    int
 	everWorked bool
-	// since is when the present backlog began. rises are the times at which the target has
-	// risen since then.
+	// since is when the present backlog began. rises are the later times at which the target
+	// rose.
 	since time.Time
 	rises []time.Time
 }
@@ -52,7 +52,7 @@ func (m *model) idleTooLong(e *modelExecutor, now time.Time) bool {
 	return !e.busy && timeout != Never && now.Sub(e.idleSince) >= timeout
 }
 
-// update updates the pool and compares the result with the model.
+// update updates the pool and the model, and fails the test if they differ.
 func (m *model) update(t *rapid.T, p *Pool, now time.Time) {
 	before, live := p.Target(), len(m.executors)
 	out := p.Update(m.work(), now)
@@ -173,7 +173,7 @@ func TestPoolKeepsToTheModel(t *testing.T) {
 			},
 			"wait": func(t *rapid.T) {
 				wait := time.Duration(rapid.IntRange(0, 3000).Draw(t, "milliseconds")) * time.Millisecond
-				// Nothing changes before the time that Next returns.
+				// Without calls, nothing may change before the time that Next returns.
 				if next := p.Next(); next.IsZero() || next.After(now.Add(wait)) {
 					target, live := p.Target(), len(m.executors)
 					now = now.Add(wait)
@@ -185,7 +185,8 @@ func TestPoolKeepsToTheModel(t *testing.T) {
 				now = now.Add(wait)
 			},
 			"settle": func(t *rapid.T) {
-				// Updates at the times of Next alone must reach the final state.
+				// Calling Update only at the times that Next returns must lead to the final
+				// state.
 				for range 200 {
 					next := p.Next()
 					if next.IsZero() {

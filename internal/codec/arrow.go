@@ -11,7 +11,7 @@ import (
 )
 
 // encodeRecords encodes record batches, which must have the same schema, as an Arrow IPC
-// stream. If there are none, there is no schema, and encodeRecords returns no bytes.
+// stream. It returns no bytes if records is empty, because the schema is then unknown.
 func encodeRecords(records []arrow.RecordBatch) ([]byte, error) {
 	if len(records) == 0 {
 		return nil, nil

@@ -47,8 +47,7 @@ func check(t reflect.Type, path string, seen map[reflect.Type]bool) error {
 	return nil
 }
 
-// MarshalsItself reports whether t, or a pointer to it, implements encoding.BinaryMarshaler
-// or cbor.Marshaler.
+// MarshalsItself reports whether t or *t implements encoding.BinaryMarshaler or cbor.Marshaler.
 func MarshalsItself(t reflect.Type) bool {
 	for _, candidate := range []reflect.Type{t, reflect.PointerTo(t)} {
 		if candidate.Implements(binaryMarshaler) || candidate.Implements(cborMarshaler) {

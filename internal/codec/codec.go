@@ -19,8 +19,8 @@ var (
 var (
 	encoder = mustEncMode(cbor.EncOptions{Time: cbor.TimeRFC3339Nano, TimeTag: cbor.EncTagRequired})
 	decoder = mustDecMode(cbor.DecOptions{
-		// Values come from the same program over authenticated connections, so the limits
-		// are high. As in Go, strings may contain any bytes.
+		// The values come from processes of the same application over authenticated
+		// connections, so the limits are high. As in Go, strings may contain any bytes.
 		MaxArrayElements: 1<<31 - 1,
 		MaxMapPairs:      1<<31 - 1,
 		MaxNestedLevels:  1 << 10,
@@ -75,9 +75,8 @@ func Encode[T any](value T) ([]byte, error) {
 	return encoded, nil
 }
 
-// EncodeLarge is like Encode, but needs less memory for a large value. It encodes into the
-// buffer that it returns. Encode encodes into a buffer that it keeps for later calls, and
-// copies the result.
+// EncodeLarge returns the same bytes as Encode, but needs less memory for a large value,
+// because it does not copy the result. Encode copies it out of a reused buffer.
 func EncodeLarge[T any](value T) ([]byte, error) {
 	if t := reflect.TypeFor[T](); t == recordType || t == recordsType {
 		return Encode(value)
@@ -89,7 +88,7 @@ func EncodeLarge[T any](value T) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// Decode decodes what Encode returned for a value of type T.
+// Decode decodes the result of Encode for a value of type T.
 func Decode[T any](data []byte) (T, error) {
 	var value T
 	switch reflect.TypeFor[T]() {
@@ -125,7 +124,7 @@ func EncodeAny(value any) ([]byte, error) {
 	return encoded, nil
 }
 
-// DecodeInto decodes the result of EncodeAny into the variable that pointer points to.
+// DecodeInto decodes the result of EncodeAny into the variable to which pointer points.
 func DecodeInto(data []byte, pointer any) error {
 	if err := decoder.Unmarshal(data, pointer); err != nil {
 		return fmt.Errorf("decode %T: %w", pointer, err)

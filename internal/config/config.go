@@ -1,13 +1,13 @@
-// Package config defines every setting of bobbin: its key, default, unit and
-// meaning. It also reads the values from all their sources.
+// Package config defines every setting of bobbin: its key, default, kind of value and meaning.
+// It also reads the values from all their sources.
 //
-// A value is taken from the first of these sources that has one: command line
-// flags; the environment (BOBBIN_EXECUTOR_MEMORY for executor.memory); the job
-// file; the properties file; the defaults file of the user or the machine; the
-// default. Load checks all values, so that reading a setting cannot fail.
+// If several sources set a key, the first of this list takes precedence: command line flags;
+// the environment (BOBBIN_EXECUTOR_MEMORY for executor.memory); the job file; the properties
+// file; the defaults file of the user or the machine. The default applies if no source sets the
+// key. Load checks all values, so that reading a setting cannot fail.
 //
-// To add a setting, define a variable in the settings_*.go file for its purpose. If no
-// group in markdown.go has a prefix of its key, add one there.
+// To add a setting, define a variable in the settings_*.go file for its purpose. If no group in
+// markdown.go has a prefix of its key, add the prefix to a group.
 package config
 
 import (
@@ -21,32 +21,33 @@ import (
 	"github.com/spf13/viper"
 )
 
-// keyDelimiter separates the parts of keys for viper. It must not occur in keys: with viper's
-// default delimiter, the dot, locality.wait could not have a value, because it would be the
-// parent of locality.wait.node.
+// keyDelimiter separates the parts of nested keys for viper. It must not occur in keys. With
+// viper's default delimiter, the dot, viper could not store values for both locality.wait and
+// locality.wait.node.
 const keyDelimiter = "::"
 
-// Config is a checked set of values. It is immutable and safe for concurrent use.
+// Config is a set of checked values of settings. It is immutable and safe for concurrent use.
 type Config struct {
-	values    map[string]string // values that were set, by key, without surrounding space
-	rawValues map[string]string // the same values with surrounding space
-	source    map[string]string // where each value was set, for messages, by key
+	values    map[string]string // the values that were set, by key, without surrounding space
+	rawValues map[string]string // the values that were set, by key, with surrounding space
+	source    map[string]string // where each value was set, by key, see Config.Source
 }
 
-// Sources are what Load takes values from. Zero fields are skipped.
+// Sources are the sources from which Load reads values. A source with the zero value is
+// skipped.
 type Sources struct {
 	Flags          map[string]string            // values from the command line, by key
-	Environ        []string                     // an environment as returned by os.Environ
+	Environ        []string                     // environment variables, as returned by os.Environ
 	JobFile        map[string]ValueWithPosition // values from a job file, by key
 	PropertiesFile string                       // path of a file with lines "key value", "key=value" or "key: value"
-	DefaultsFile   string                       // path of a file in the same format, for values that no other source sets
+	DefaultsFile   string                       // path of a file in the same format; all other sources override its values
 }
 
 // ValueWithPosition is a value in a file, with its position, such as "job.yaml:3:10".
 type ValueWithPosition struct{ Value, Place string }
 
-// Load reads and checks the values of all sources. The error joins one error for each
-// invalid value, with its key, value and source.
+// Load reads the values from all sources and checks them. Its error contains an error for each
+// invalid value, with the key, value and source.
 func Load(sources Sources) (*Config, error) {
 	var problems []error
 	store := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
@@ -111,16 +112,16 @@ func Load(sources Sources) (*Config, error) {
 	return config, nil
 }
 
-// submission is the Source of values that the submitting process has set or passed on without
-// saying where they came from.
+// submission is the result of Source for values that the submitting process passed without
+// their sources, or that With has set.
 const submission = "the submission"
 
-// FromMap returns the configuration with values that another process got from Map. A container
-// does this with the values of the process that submitted the application.
+// FromMap returns the configuration with the values that Map returned in another process. A
+// container receives the values of the process that submitted the application.
 func FromMap(values map[string]string) (*Config, error) { return FromSubmission(values, nil) }
 
-// FromSubmission returns the configuration with values that another process got from Map.
-// origins is what that process got from Origins: where it took each value from.
+// FromSubmission returns the configuration with the values that Map returned in another
+// process. origins is the result of Origins in that process: the source of each value.
 func FromSubmission(values, origins map[string]string) (*Config, error) {
 	source := make(map[string]string, len(values))
 	for key := range values {
@@ -141,10 +142,10 @@ func Default() *Config {
 	return config
 }
 
-// Map returns the values that were set, by key, without defaults, for FromMap.
+// Map returns the values that were set, by key, without defaults. FromMap reverses it.
 func (c *Config) Map() map[string]string { return maps.Clone(c.rawValues) }
 
-// Origins returns the Source of each value that was set, by key, for FromSubmission.
+// Origins returns the result of Source for each key that was set.
 func (c *Config) Origins() map[string]string { return maps.Clone(c.source) }
 
 // IsSet reports whether any source sets the key.
@@ -153,8 +154,8 @@ func (c *Config) IsSet(key string) bool {
 	return ok
 }
 
-// Source returns where a key was set: the command line, an environment variable, or a
-// file and line; "default" if it was not set.
+// Source returns where a key was set: "the command line", an environment variable, or a file
+// and line. It returns "default" if the key was not set.
 func (c *Config) Source(key string) string {
 	if source, ok := c.source[key]; ok {
 		return source
@@ -170,8 +171,9 @@ func (c *Config) value(setting *Setting) string {
 	return setting.Default
 }
 
-// With returns a copy of c in which values, by key, are set in addition to those of c, or in
-// their place. It checks the copy as Load does. The sources of other values stay the same.
+// With returns a copy of c in which the given values, by key, are set too. They override the
+// values of the same keys in c. With checks the copy as Load does. The sources of other values
+// do not change.
 func (c *Config) With(values map[string]string) (*Config, error) {
 	set, source := map[string]string{}, map[string]string{}
 	maps.Copy(set, c.rawValues)
@@ -185,7 +187,7 @@ func (c *Config) With(values map[string]string) (*Config, error) {
 	return checked(set, source)
 }
 
-// Without returns a copy of c in which key is not set.
+// Without returns a copy of c in which key is not set. It checks the copy as Load does.
 func (c *Config) Without(key string) (*Config, error) {
 	set, source := maps.Clone(c.rawValues), maps.Clone(c.source)
 	delete(set, key)
@@ -216,8 +218,8 @@ func checked(set, source map[string]string) (*Config, error) {
 	return config, errors.Join(problems...)
 }
 
-// checkValue checks the value of a key. The key must be known: that of a setting, or one that
-// begins with a registered prefix.
+// checkValue checks the value of a known key: the key of a setting, or a key in a registered
+// family.
 func checkValue(key, value string) error {
 	if setting, ok := registry.byKey[key]; ok {
 		return setting.check(value)
@@ -231,14 +233,15 @@ func checkValue(key, value string) error {
 type variable struct{ name, value string }
 
 // environmentValues returns the settings in an environment, by key, and an error for each
-// unknown variable that begins with EnvironmentPrefix. It skips confDir and the variables that
-// begin with LaunchPrefix, because they are not settings. TRACEPARENT sets otlp.traceParent.
+// unknown variable that begins with EnvironmentPrefix. It skips the variable that confDir names
+// and the variables that begin with LaunchPrefix, because they are not settings.
+// TRACEPARENT sets otlp.traceParent.
 func environmentValues(environ []string) (map[string]variable, []error) {
 	found := map[string]variable{}
 	var problems []error
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
-		// The standard of traceparent says that invalid values are to be ignored.
+		// The W3C standard of TRACEPARENT requires that invalid values are ignored.
 		if _, set := found[traceParentKey]; name == traceParentVariable && !set && traceParent.MatchString(value) {
 			found[traceParentKey] = variable{name: name, value: value}
 		}
@@ -269,7 +272,7 @@ func checkKey(key string) error {
 	return fmt.Errorf("unknown key %q%s", key, didYouMean(key, slices.Collect(maps.Keys(registry.byKey))))
 }
 
-// describe returns a setting's key with its value and source, for error messages.
+// describe returns a setting's key, value and source, for error messages.
 func describe[T any](c *Config, key Key[T]) string {
 	return fmt.Sprintf("%s=%s (from %s)", key.Name(), c.value(key.setting), c.Source(key.Name()))
 }

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// confDir is the environment variable that names the directory of the defaults file. It is
-	// not a setting.
+	// confDir is the environment variable with the path of the directory that contains the
+	// defaults file. It is not a setting.
 	confDir = EnvironmentPrefix + "CONF_DIR"
 	// siteDir is the directory of the defaults file for all users of a machine.
 	siteDir      = "/etc/bobbin"
 	defaultsName = "bobbin-defaults.conf"
 )
 
-// FromEnvironment calls Load with sources, to which it adds this process's environment and the
-// path of the defaults file. The defaults file is the first that exists of
-// $BOBBIN_CONF_DIR/bobbin-defaults.conf, ~/.bobbin/bobbin-defaults.conf and
+// FromEnvironment calls Load with sources, after it has set sources.Environ to this process's
+// environment and sources.DefaultsFile to the path of the defaults file. This is the first
+// existing file of $BOBBIN_CONF_DIR/bobbin-defaults.conf, ~/.bobbin/bobbin-defaults.conf and
 // /etc/bobbin/bobbin-defaults.conf.
 func FromEnvironment(sources Sources) (*Config, error) {
 	defaults, err := findDefaults(siteDir)
@@ -30,8 +30,8 @@ func FromEnvironment(sources Sources) (*Config, error) {
 	return Load(sources)
 }
 
-// findDefaults returns the path of the defaults file, or "" if there is none. It searches the
-// directory site last.
+// findDefaults returns the path of the defaults file, or "" if none exists. The directory site
+// is the last that it searches.
 func findDefaults(site string) (string, error) {
 	var directories []string
 	if named := os.Getenv(confDir); named != "" {
@@ -57,8 +57,8 @@ type property struct {
 	line       int
 }
 
-// readProperties reads a file in the format of spark-defaults.conf: in each line, white
-// space, '=' or ':' separates key and value. A line that begins with '#' is a comment.
+// readProperties reads a file in the format of spark-defaults.conf: in each line, white space,
+// '=' or ':' separates the key from the value. A line that begins with '#' is a comment.
 func readProperties(path string) ([]property, error) {
 	file, err := os.Open(path)
 	if err != nil {

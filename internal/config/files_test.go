@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// defaultsIn writes a defaults file into a new directory.
+// defaultsIn writes a defaults file into a directory and returns the file's path.
 func defaultsIn(t *testing.T, directory, text string) string {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(directory, 0o700))

@@ -8,7 +8,7 @@ import (
 // group is a section of docs/configuration.md: the settings for one purpose.
 type group struct {
 	title, intro string
-	keys         []string // prefixes of keys; a key is in the group that has its longest prefix
+	keys         []string // prefixes of keys; a key belongs to the group that contains its longest prefix
 }
 
 var groups = []group{
@@ -53,7 +53,7 @@ var groups = []group{
 	{"Recovery of standalone masters", "Where a master stores its state, so that a restarted or another master can take over.", []string{"recovery."}},
 }
 
-// groupOf returns the index of a key's group; -1 if it has none.
+// groupOf returns the index of a key's group, or -1 if the key belongs to no group.
 func groupOf(key string) int {
 	best, length := -1, 0
 	for i, g := range groups {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// didYouMean returns text that suggests the candidate nearest to name, to be appended to an
-// error message. It returns "" if no candidate is near.
+// didYouMean returns a suggestion of the candidate nearest to name, to be appended to an error
+// message. It returns "" if Nearest finds no candidate.
 func didYouMean(name string, candidates []string) string {
 	if nearest, ok := Nearest(name, candidates); ok {
 		return ", did you mean " + nearest + "?"
@@ -15,8 +15,8 @@ func didYouMean(name string, candidates []string) string {
 }
 
 // Nearest returns the candidate with the smallest edit distance to name. If several candidates
-// have it, it returns the first of them in byte order. It returns false if the distance is more
-// than a third of name's length.
+// have this distance, it returns the first of them in byte order. It returns false if the
+// distance is more than a third of name's length.
 func Nearest(name string, candidates []string) (string, bool) {
 	best, distance := "", len(name)/3+1
 	for _, candidate := range slices.Sorted(slices.Values(candidates)) {

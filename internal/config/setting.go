@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// EnvironmentPrefix starts the names of environment variables that set keys.
+	// EnvironmentPrefix begins the names of the environment variables that set settings.
 	EnvironmentPrefix = "BOBBIN_"
-	// LaunchPrefix starts the names of environment variables that tell a process its role
-	// and identity (package launch). They are not settings.
+	// LaunchPrefix begins the names of the environment variables by which a process that starts
+	// another one passes its role and identity (package launch). They are not settings.
 	LaunchPrefix = "BOBBIN_LAUNCH_"
 )
 
-// Setting describes one setting: its key, default, unit and meaning.
+// Setting describes one setting: its key, default, kind of value and meaning.
 type Setting struct {
 	Key     string
-	Default string // as a user would write it; "" if there is none
+	Default string // as users write it; "" if there is no default
 	Unit    string // kind of value, such as "size", "time" or "number"
-	Meaning string // one or two sentences, Markdown
+	Meaning string // one or two sentences, in Markdown
 	check   func(string) error
 }
 
-// Variable returns the environment variable that sets s, such as
+// Variable returns the name of the environment variable that sets s, such as
 // BOBBIN_EXECUTOR_MEMORY_OVERHEAD for executor.memoryOverhead.
 func (s *Setting) Variable() string {
 	var name strings.Builder
@@ -46,7 +46,7 @@ func (s *Setting) Variable() string {
 	return name.String()
 }
 
-// Key is a setting whose values are of type T.
+// Key is the key of a setting whose values are of type T.
 type Key[T any] struct {
 	setting *Setting
 	parse   func(string) (T, error)
@@ -55,7 +55,7 @@ type Key[T any] struct {
 // Name returns the key, such as "executor.memory".
 func (k Key[T]) Name() string { return k.setting.Key }
 
-// In returns the value of the key in c, or the default if c does not set the key.
+// In returns the value of the setting in c, or the default if the setting is not set.
 func (k Key[T]) In(c *Config) T {
 	value, err := k.parse(c.value(k.setting))
 	if err != nil {
@@ -65,14 +65,14 @@ func (k Key[T]) In(c *Config) T {
 }
 
 // Prefix is a family of keys. Each key is the family's prefix followed by a name that the user
-// chooses, such as executorEnv.TZ.
+// chooses: executorEnv.TZ consists of the prefix "executorEnv." and the name TZ.
 type Prefix struct {
-	Key     string // the common beginning, with the dot at its end
+	Key     string // the prefix, with the dot at its end
 	Meaning string
-	check   func(name, value string) error // nil if any value is valid
+	check   func(name, value string) error // checks a key and its value, see checkedPrefix; nil if any value is valid
 }
 
-// In returns the values that c has for keys of the family, by the name after the prefix.
+// In returns the values of the family's keys that are set in c, by the name after the prefix.
 func (p Prefix) In(c *Config) map[string]string {
 	found := map[string]string{}
 	for key, value := range c.rawValues {
@@ -83,8 +83,8 @@ func (p Prefix) In(c *Config) map[string]string {
 	return found
 }
 
-// registry contains all settings, prefixes and rules. The initializers of this package's
-// variables fill it, by calling define, prefix and addRule.
+// registry contains all settings, prefixes and rules. They are added by define, prefix and
+// addRule, which the initializers of this package's variables call.
 var registry = struct {
 	settings   []*Setting
 	prefixes   []Prefix
@@ -124,15 +124,16 @@ func define[T any](key, def, unit, meaning string, parse func(string) (T, error)
 
 func prefix(key, meaning string) Prefix { return checkedPrefix(key, meaning, nil) }
 
-// checkedPrefix defines a family of keys. check checks one key and its value. Its arguments are
-// the name after the prefix, and the value.
+// checkedPrefix defines a family of keys. The function check checks one key and its value. It
+// is called with the name after the prefix, and the value.
 func checkedPrefix(key, meaning string, check func(name, value string) error) Prefix {
 	p := Prefix{Key: key, Meaning: meaning, check: check}
 	registry.prefixes = append(registry.prefixes, p)
 	return p
 }
 
-// prefixOf returns the family to which a key belongs, if any, and the name after the prefix.
+// prefixOf returns the family of a key and the name after the prefix. ok is false if the key
+// belongs to no family.
 func prefixOf(key string) (family Prefix, name string, ok bool) {
 	for _, p := range registry.prefixes {
 		if name, ok := strings.CutPrefix(key, p.Key); ok && name != "" {
@@ -142,8 +143,8 @@ func prefixOf(key string) (family Prefix, name string, ok bool) {
 	return Prefix{}, "", false
 }
 
-// addRule registers a check of several settings together. It runs only if each single value is
-// valid.
+// addRule registers a check that involves several settings. The check runs only if each single value
+// is valid.
 func addRule(check func(*Config) error) struct{} {
 	registry.rules = append(registry.rules, check)
 	return struct{}{}
@@ -165,8 +166,8 @@ func list(key, def, meaning string) Key[[]string] {
 	})
 }
 
-// number defines a whole number of at least minimum. If def is "", an unset key reads as
-// 0.
+// number defines a setting whose value is an integer of at least minimum. If the setting is not
+// set, its value is def, or 0 if def is "".
 func number(key, def, meaning string, minimum int) Key[int] {
 	return define(key, def, "number", meaning, func(s string) (int, error) {
 		if s == "" && def == "" {
@@ -210,7 +211,7 @@ func optionalSize(key, meaning string) Key[*Size] {
 	})
 }
 
-// factor defines a setting that is a number of at least 0, not necessarily whole.
+// factor defines a setting whose value is a decimal number of at least 0.
 func factor(key, def, meaning string) Key[float64] {
 	return define(key, def, "number", meaning, func(s string) (float64, error) {
 		f, err := strconv.ParseFloat(s, 64)
@@ -225,8 +226,8 @@ func duration(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, ParseDuration)
 }
 
-// interval defines the period of something that is repeated. It must be at least 1 ms, because
-// with less a process would always be busy.
+// interval defines a setting for the interval of a periodic action. It must be at least 1 ms,
+// because a shorter interval would occupy a core permanently.
 func interval(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, func(s string) (time.Duration, error) {
 		d, err := ParseDuration(s)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The driver and the ApplicationMaster. In cluster mode they share a process.
+// The driver and the ApplicationMaster, which share a process in cluster mode.
 var (
 	DriverMemory = size("driver.memory", "1g", "Memory of the container in which the ApplicationMaster and the driver run. Go's memory limit (GOMEMLIMIT) "+
 		"is nine tenths of it. In client mode the driver has its machine's memory, and the ApplicationMaster `yarn.am.memory`.")
@@ -48,9 +48,9 @@ var (
 )
 
 // CheckHeartbeat fails if the ApplicationMaster's heartbeat interval is more than half of
-// expiry. The ResourceManager considers an ApplicationMaster dead if it has sent no heartbeat
-// for expiry (yarn.am.liveness-monitor.expiry-interval-ms), so with a longer interval, one late
-// heartbeat could end the attempt.
+// expiry, because one late heartbeat could then end the application attempt. expiry is the time
+// without a heartbeat after which the ResourceManager considers an ApplicationMaster lost
+// (yarn.am.liveness-monitor.expiry-interval-ms).
 func CheckHeartbeat(c *Config, expiry time.Duration) error {
 	if Heartbeat.In(c) <= expiry/2 {
 		return nil

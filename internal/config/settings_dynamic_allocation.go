@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Dynamic allocation: executors are requested and released as tasks need them.
+// Dynamic allocation: the number of executors follows the number of tasks.
 var (
 	DynamicAllocation = boolean("dynamicAllocation.enabled", "false", "Whether executors are asked for while tasks are pending, and "+
 		"removed when they are idle. The limits below hold for each resource profile.")
@@ -33,9 +33,9 @@ var (
 		})
 )
 
-// MaxExecutors returns the maximum number of executors of one resource profile. It is
-// executor.instances or, with dynamic allocation, dynamicAllocation.maxExecutors. If the latter
-// is not set, there is no maximum, and MaxExecutors returns math.MaxInt32.
+// MaxExecutors returns the maximum number of executors of one resource profile. With dynamic
+// allocation, it is the setting "dynamicAllocation.maxExecutors", or math.MaxInt32 if this is
+// not set. Otherwise it is the setting "executor.instances".
 func MaxExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
 		return ExecutorInstances.In(c)
@@ -46,7 +46,8 @@ func MaxExecutors(c *Config) int {
 	return math.MaxInt32
 }
 
-// InitialExecutors returns how many executors of a profile are requested at the start.
+// InitialExecutors returns the number of executors of a profile that are requested at the
+// start.
 func InitialExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
 		return ExecutorInstances.In(c)

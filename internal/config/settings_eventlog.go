@@ -1,6 +1,6 @@
 package config
 
-// What is recorded about an application, to be shown after its end.
+// What is recorded about an application, for its history after its end.
 var (
 	EventLog = boolean("eventLog.enabled", "true", "Whether the driver writes an event log, from which `yarn-submit history` shows the application after its end: "+
 		"jobs, tasks, executors, failures and settings. Values that may be secrets are not written (`redaction.regex`). If the log cannot be written, the "+

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The number and the size of executors.
+// Number and size of the executors.
 var (
 	ExecutorInstances = number("executor.instances", "2", "How many executors to ask for, for each resource profile in use. With "+
 		"`dynamicAllocation.enabled` it is, if set, the least number to begin with.", 0)
@@ -20,11 +20,11 @@ var (
 		"arrives as written. GOMAXPROCS and GOMEMLIMIT follow from the container's size unless they are set here.", checkVariable)
 )
 
-// Where executors run, and how the driver and other executors reach them.
+// Where executors run, and addresses at which the driver and other executors reach them.
 var (
 	ExecutorLabel = text("yarn.executor.nodeLabelExpression", "", "The node label expression of the executors: they run only on nodes with that "+
 		"label. If it is not set, the queue's own.")
-	// ExecutorExecutionType is ExecutionGuaranteed or ExecutionOpportunistic.
+	// ExecutorExecutionType is either ExecutionGuaranteed or ExecutionOpportunistic.
 	ExecutorExecutionType = oneOf("yarn.executor.executionType", ExecutionGuaranteed, "The execution type of the executors' containers: "+
 		"`guaranteed`, on resources reserved for them, or `opportunistic`: a node may queue them, and stops them first if other containers "+
 		"need the resources (the cluster needs `yarn.resourcemanager.opportunistic-container-allocation.enabled`).",
@@ -49,8 +49,9 @@ const (
 	ExecutionOpportunistic = "opportunistic"
 )
 
-// The heartbeat interval may be at most half of the timeout, so that one late heartbeat does no
-// harm. Spark requires only that it is less than the timeout (SparkConf.validateSettings).
+// The heartbeat interval must be at most half of the timeout, so that one late heartbeat causes
+// no timeout. Spark requires only that it is less than the timeout
+// (SparkConf.validateSettings).
 var _ = addRule(func(c *Config) error {
 	if ExecutorHeartbeat.In(c) > NetworkTimeout.In(c)/2 {
 		return fmt.Errorf("%s must be at most half of %s: the driver would give up executors between two of their heartbeats",
@@ -59,14 +60,16 @@ var _ = addRule(func(c *Config) error {
 	return nil
 })
 
-// Overhead is the setting of the part of a container's memory that is not for its Go program.
+// Overhead is the pair of settings for a container's memory outside of its Go program:
+// memoryOverhead and memoryOverheadFactor.
 type Overhead struct {
 	amount Key[*Size]
 	factor Key[float64]
 	memory Key[Size]
 }
 
-// overhead defines the keys memoryOverhead and memoryOverheadFactor of a process.
+// overhead defines the settings memoryOverhead and memoryOverheadFactor of a process, such as
+// "executor".
 func overhead(of string, memory Key[Size], meaning string) Overhead {
 	return Overhead{
 		amount: optionalSize(of+".memoryOverhead", meaning),
@@ -77,24 +80,24 @@ func overhead(of string, memory Key[Size], meaning string) Overhead {
 	}
 }
 
-// Name returns the key of the amount, such as "executor.memoryOverhead".
+// Name returns the key of memoryOverhead, such as "executor.memoryOverhead".
 func (o Overhead) Name() string { return o.amount.Name() }
 
-// In returns the overhead for the amount of memory that c sets.
+// In returns the overhead for the amount of memory that is set in c.
 func (o Overhead) In(c *Config) Size { return o.Of(c, o.memory.In(c)) }
 
-// Of returns the overhead for an amount of memory: memoryOverhead if it is set, or else memory
-// times the factor.
+// Of returns the overhead for an amount of memory: memoryOverhead if it is set, otherwise
+// memory times memoryOverheadFactor.
 func (o Overhead) Of(c *Config, memory Size) Size {
 	if amount := o.amount.In(c); amount != nil {
 		return *amount
 	}
-	const most = 1 << 50 // more than any node has, and far from an overflow
+	const most = 1 << 50 // more than any node has, and small enough not to overflow
 	return Size(min(float64(memory)*o.factor.In(c), most))
 }
 
-// checkVariable checks the name of a container's environment variable, which must be
-// valid in a shell, because NodeManagers write it unquoted into a script.
+// checkVariable checks the name of a container's environment variable. It must be a valid name
+// in a shell, because NodeManagers write it unquoted into the container's launch script.
 func checkVariable(name, _ string) error {
 	if !isVariable(name) {
 		return fmt.Errorf("%q is no name of an environment variable: want letters, digits and _, a digit not first", name)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// How many executors and tasks may fail.
+// How many executors and tasks may fail before the application or the job fails.
 var (
 	TaskMaxFailures = number("task.maxFailures", "4", "How often one task may fail before its job fails.", 1)
 
@@ -15,8 +15,8 @@ var (
 		"Executors that fail one after the other are replaced after growing delays, up to 30 s.", 1)
 	ExecutorFailureValidity = duration("executor.failuresValidityInterval", "0", "Failures of executors that are older than this do not count towards "+
 		"`executor.maxNumFailures`. With 0 all count.")
-	// TolerateWhenRunning is 0 if it is not set. Then too many failures end the application,
-	// however many executors are registered.
+	// TolerateWhenRunning is 0 if it is not set. Too many failed executors then end the
+	// application, however many executors are registered.
 	TolerateWhenRunning = number("executor.failures.tolerateWhenRunning", "", "If at least this many executors are registered, the application "+
 		"continues although `executor.maxNumFailures` have failed. It fails once fewer are left. If it is not set, the application fails in any case.", 1)
 )
@@ -24,8 +24,8 @@ var (
 // Nodes on which no executors are started.
 var (
 	ExcludeNodes = define("yarn.exclude.nodes", "", "list", "Hosts, by the names that YARN uses, on which no executor may run.", parseHosts)
-	// The next three settings configure which nodes the ApplicationMaster excludes itself,
-	// after executors have failed there.
+	// The next three settings define which nodes the ApplicationMaster excludes because
+	// executors have failed on them.
 	ExcludeOnFailure = boolean("yarn.executor.launch.excludeOnFailure.enabled", "true", "Whether nodes on which executors fail repeatedly, or cannot "+
 		"be launched, get no further executors. If that would leave no usable node, the oldest of these exclusions ends.")
 	NodeMaxFailures = number("excludeOnFailure.application.maxFailedExecutorsPerNode", "2", "A node is excluded once this many executors have failed on it within "+
@@ -33,7 +33,7 @@ var (
 	ExcludeTimeout = duration("excludeOnFailure.timeout", "1h", "How long executors and nodes stay excluded.")
 )
 
-// Exclusions from running tasks: executors and nodes on which tasks fail.
+// Exclusion of executors and nodes on which tasks fail, from running further tasks.
 var (
 	ExcludeTasks = boolean("excludeOnFailure.enabled", "false", "Whether executors and nodes on which tasks fail repeatedly get no further tasks. "+
 		"Without it a failed task is only retried on another node, if there is one.")
@@ -62,8 +62,8 @@ var _ = addRule(func(c *Config) error {
 	return nil
 })
 
-// MaxExecutorFailures returns how many executors may fail before the application fails:
-// executor.maxNumFailures or, if that is not set, twice the maximum number of executors, but at
+// MaxExecutorFailures returns how many executors may fail before the application fails. It is
+// executor.maxNumFailures or, if this is not set, twice the maximum number of executors, but at
 // least 3.
 func MaxExecutorFailures(c *Config) int {
 	if most := maxExecutorFailures.In(c); most > 0 {

@@ -25,9 +25,9 @@ var (
 	CollectMaxSize  = size("collect.maxSize", "10g", "The total size of the files that one task may bring back with `--collect`. A task with more fails.")
 )
 
-// minCacheAge is the minimum of yarn.cache.maxAge. It is much longer than an upload takes, and
-// than the interval at which an ApplicationMaster updates the times at which its files were last
-// used, so that files in use are not removed.
+// minCacheAge is the minimum of yarn.cache.maxAge, so that files in use are not removed from
+// the cache. It is much longer than an upload, and than the interval at which an
+// ApplicationMaster updates the time of last use of its files.
 const minCacheAge = 24 * time.Hour
 
 func parseCacheAge(s string) (time.Duration, error) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// What the driver pushes to an OpenTelemetry collector.
+// What the driver pushes to an OpenTelemetry collector, and to which collector.
 var (
 	OTLPEndpoint = define("otlp.endpoint", "", "text", "The base URL of an OpenTelemetry collector, such as `http://collector:4318`, that the driver's host reaches. The driver pushes its "+
 		"metrics there (OTLP over HTTP, `/v1/metrics`) and, when the application has ended, its trace (`/v1/traces`). If it is not set, nothing is pushed.",
@@ -49,8 +49,8 @@ var (
 
 const (
 	traceParentKey = "otlp.traceParent"
-	// traceParentVariable is the environment variable that sets traceParentKey, unless
-	// BOBBIN_OTLP_TRACE_PARENT or the command line does.
+	// traceParentVariable is an environment variable that also sets traceParentKey. The
+	// variable BOBBIN_OTLP_TRACE_PARENT and the command line override it.
 	traceParentVariable = "TRACEPARENT"
 )
 

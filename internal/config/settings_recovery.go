@@ -13,7 +13,7 @@ const (
 	RecoveryEtcd       = "ETCD"
 )
 
-// Where standalone masters store their state, for the next leader.
+// Where a standalone master stores its state, from which the next leader recovers it.
 var (
 	RecoveryMode = oneOf("recovery.mode", RecoveryNone, "Where a standalone master stores its applications, workers and drivers. NONE: in memory; a restarted "+
 		"master learns of them from the workers and applications that register again. FILESYSTEM: in a file in `recovery.directory`, for a master that is restarted "+

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Resources besides memory and cores: what containers have, and what tasks use.
+// Resources of containers besides memory and cores, and resources that tasks use.
 var (
 	executorResource = checkedPrefix("executor.resource.", "How much of a resource each executor has, with Spark's names: "+
 		"`executor.resource.gpu.amount=1` and `executor.resource.fpga.amount=1` ask for the types that `yarn.resourceGpuDeviceName` and "+
@@ -39,17 +39,17 @@ var _ = addRule(func(c *Config) error {
 	return errors.Join(executor, driver)
 })
 
-// ExecutorResources returns the amounts of YARN's resource types in an executor's container, by
+// ExecutorResources returns the amounts of YARN resource types in an executor's container, by
 // type, without memory and cores. It returns nil if there are none.
 func ExecutorResources(c *Config) map[string]int64 {
-	amounts, _ := executorResources(c) // Load has checked the amounts
+	amounts, _ := executorResources(c) // cannot fail, because Load has checked the amounts
 	return amounts
 }
 
-// AMResources returns the amounts of YARN's resource types in the ApplicationMaster's container,
+// AMResources returns the amounts of YARN resource types in the ApplicationMaster's container,
 // by type, without memory and cores. It returns nil if there are none.
 func AMResources(c *Config) map[string]int64 {
-	amounts, _ := amResources(c) // Load has checked the amounts
+	amounts, _ := amResources(c) // cannot fail, because Load has checked the amounts
 	return amounts
 }
 
@@ -57,8 +57,9 @@ func executorResources(c *Config) (map[string]int64, error) {
 	return mergeAmounts(c, executorYARNResource, executorResource)
 }
 
-// amResources returns the result of AMResources, and the error of mergeAmounts. The amounts
-// include those of the driver, except in client mode.
+// amResources returns the amounts that AMResources returns, and the error of mergeAmounts.
+// Except in client mode, they include the amounts for the driver, which runs in the same
+// container.
 func amResources(c *Config) (map[string]int64, error) {
 	if ClientMode(c) {
 		return mergeAmounts(c, amYARNResource)
@@ -72,8 +73,9 @@ const (
 	scriptSuffix = ".discoveryScript"
 )
 
-// ResourceScripts returns the commands that print the addresses of an executor's resources, by
-// the names that tasks use for the resources. It returns nil if there are none.
+// ResourceScripts returns the discovery scripts of executors: the commands that print the
+// addresses of a resource, by the resource's name for tasks, such as "gpu". It returns nil if
+// there are none.
 func ResourceScripts(c *Config) map[string]string {
 	var scripts map[string]string
 	for name, script := range executorResource.In(c) {
@@ -87,8 +89,8 @@ func ResourceScripts(c *Config) map[string]string {
 	return scripts
 }
 
-// TaskResourceNames converts amounts by YARN resource type, such as "yarn.io/gpu",
-// to amounts by the names that tasks use, such as "gpu".
+// TaskResourceNames converts amounts by YARN resource type, such as "yarn.io/gpu", to amounts
+// by the resources' names for tasks, such as "gpu".
 func TaskResourceNames(c *Config, amounts map[string]int64) map[string]int64 {
 	var named map[string]int64
 	for typ, amount := range amounts {
@@ -106,11 +108,11 @@ func TaskResourceNames(c *Config, amounts map[string]int64) map[string]int64 {
 	return named
 }
 
-// mergeAmounts returns the amounts that the keys of several families set, by YARN resource type.
-// It fails if two keys set different amounts of one type.
+// mergeAmounts returns the amounts that are set by the keys of all the given families, by YARN
+// resource type. It fails if two keys set different amounts of one type.
 func mergeAmounts(c *Config, families ...Prefix) (map[string]int64, error) {
 	var amounts map[string]int64
-	keys := map[string]string{} // the key that sets each amount
+	keys := map[string]string{} // for each amount, the key that sets it
 	for _, family := range families {
 		values := family.In(c)
 		for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -158,8 +160,8 @@ func parseResourceType(s string) (string, error) {
 	return s, nil
 }
 
-// checkYARNAmount checks a key of a YARN resource type and its value. name is the key after its
-// prefix.
+// checkYARNAmount checks the name of a YARN resource type and its amount. name is the part of
+// the key after the family's prefix.
 func checkYARNAmount(name, value string) error {
 	switch strings.TrimSuffix(name, amountSuffix) {
 	case "memory", "memory-mb":
@@ -170,8 +172,8 @@ func checkYARNAmount(name, value string) error {
 	return checkAmount(name, value)
 }
 
-// checkExecutorResource checks a key and its value. name is the key after "executor.resource."
-// or "worker.resource.".
+// checkExecutorResource checks a key that begins with "executor.resource." or
+// "worker.resource.", and its value. name is the part of the key after this prefix.
 func checkExecutorResource(name, value string) error {
 	if typ, ok := strings.CutSuffix(name, scriptSuffix); ok {
 		_, err := parseResourceType(typ)
@@ -200,14 +202,14 @@ func parseAmount(value string) (int64, error) {
 	return amount, nil
 }
 
-// TaskResources returns how much a task uses of each resource of its executor, by the name of the
-// resource. It returns nil if a task uses none.
+// TaskResources returns the amount of each resource of its executor that a task uses, by the
+// name of the resource. It returns nil if a task uses none.
 func TaskResources(c *Config) map[string]float64 {
 	var amounts map[string]float64
 	for name, value := range taskResource.In(c) {
 		amount, err := strconv.ParseFloat(value, 64)
 		if err != nil || amount == 0 {
-			continue // the amount is 0; Load has refused invalid amounts
+			continue // the amount is 0: Load has rejected invalid amounts
 		}
 		if amounts == nil {
 			amounts = map[string]float64{}
@@ -217,7 +219,8 @@ func TaskResources(c *Config) map[string]float64 {
 	return amounts
 }
 
-// checkTaskAmount checks a key and its value. name is the key after "task.resource.".
+// checkTaskAmount checks a key that begins with "task.resource.", and its value. name is the
+// part of the key after this prefix.
 func checkTaskAmount(name, value string) error {
 	resource, ok := strings.CutSuffix(name, amountSuffix)
 	if !ok || resource == "" || strings.Contains(resource, ".") {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The resources that a task uses, and the size of its result.
+// Resources that a task uses, and the maximum size of its result.
 var (
 	TaskCPUs      = number("task.cpus", "1", "Cores that a task uses of its executor.", 1)
 	TaskMaxResult = size("task.maxResultSize", "512m", "The largest encoded result of one task. A task with a larger one fails.")
@@ -51,14 +51,14 @@ var (
 	SpeculationMultiplier = fraction("speculation.multiplier", "3", "A task is slow if it runs longer than this many times the median of its job's finished tasks.", 1, math.MaxInt32)
 	SpeculationQuantile   = fraction("speculation.quantile", "0.9", "The part of a job's tasks that must have finished before slow tasks are looked for.", 0, 1)
 	SpeculationMinRuntime = duration("speculation.minTaskRuntime", "100ms", "A task that has run for less than this is not slow.")
-	// SpeculationThreshold is nil if it is not set.
+	// SpeculationThreshold has the value nil if it is not set.
 	SpeculationThreshold = optionalDuration("speculation.task.duration.threshold", "In a job with no more tasks than one "+
 		"executor runs at once, for which a median says little, a task is slow after this time. If it is not set, such a job is treated as any other.")
 )
 
-// LocalityWaits returns how long a task waits for a free core in the process, on the node
-// and in the rack that has its data. If the setting for one of these levels is not set, the
-// wait is locality.wait.
+// LocalityWaits returns how long a task waits for a free core at each locality level: in the
+// process, on the node and in the rack that has its data. For a level whose setting is not set,
+// it returns locality.wait.
 func LocalityWaits(c *Config) (process, node, rack time.Duration) {
 	or := func(k Key[*time.Duration]) time.Duration {
 		if own := k.In(c); own != nil {
@@ -69,7 +69,7 @@ func LocalityWaits(c *Config) (process, node, rack time.Duration) {
 	return or(localityWaitProcess), or(localityWaitNode), or(localityWaitRack)
 }
 
-// fraction defines a setting that is a number from least to most, not necessarily whole.
+// fraction defines a setting whose value is a decimal number from least to most.
 func fraction(key, def, meaning string, least, most float64) Key[float64] {
 	return define(key, def, "number", meaning, func(s string) (float64, error) {
 		n, err := strconv.ParseFloat(s, 64)

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Who may view and kill the application, besides its user and the cluster's
+// The users who may view and kill the application, besides its owner and the cluster's
 // administrators.
 var (
 	ACLsEnable = boolean("acls.enable", "false", "Whether the lists below, beside the application's own user, say who may see the application and kill it. The application's page "+
@@ -67,11 +67,11 @@ var _ = addRule(func(c *Config) error {
 	return nil
 })
 
-// ACL lists the users and groups that have a certain right.
+// ACL lists the users and groups that have one right: to view the application or to modify it.
 type ACL struct{ Users, Groups []string }
 
-// ACLs returns who may view the application and who may modify it. If acls.enable is false, both
-// lists are empty.
+// ACLs returns the users and groups that may view the application, and those that may modify
+// it. If acls.enable is false, both lists are empty.
 func ACLs(c *Config) (view, modify ACL) {
 	if !ACLsEnable.In(c) {
 		return ACL{}, ACL{}
@@ -88,8 +88,8 @@ func IsACL(key string) bool {
 		func(list Key[[]string]) bool { return list.Name() == key })
 }
 
-// ACLsWithoutEffect returns the keys of lists of users and groups that are set although
-// acls.enable is false.
+// ACLsWithoutEffect returns the keys of the ACL settings that are set although acls.enable is
+// false.
 func ACLsWithoutEffect(c *Config) []string {
 	if ACLsEnable.In(c) {
 		return nil
@@ -103,7 +103,7 @@ func ACLsWithoutEffect(c *Config) []string {
 	return keys
 }
 
-// union returns the elements of a, then those of b, without duplicates.
+// union returns the elements of a, followed by the elements of b, without duplicates.
 func union(a, b []string) []string {
 	var all []string
 	for _, name := range slices.Concat(a, b) {
@@ -114,7 +114,7 @@ func union(a, b []string) []string {
 	return all
 }
 
-// Redacted is shown in place of a value that may be a secret.
+// Redacted replaces a value that may be a secret.
 const Redacted = "*********(redacted)"
 
 var redaction = define("redaction.regex", `(?i)secret|passw(or)?d|token|credential|(access|api|private)[._-]?key`, "text",
@@ -128,12 +128,12 @@ var redaction = define("redaction.regex", `(?i)secret|passw(or)?d|token|credenti
 		return pattern, nil
 	})
 
-// Redact returns value, or Redacted if redaction.regex matches the key or the value. key is the
-// key of a setting or the name of an environment variable. The value of redaction.regex itself
-// is never redacted, and the value of otlp.headers always is.
+// Redact returns Redacted if redaction.regex matches the key or the value, otherwise value. key
+// is the key of a setting or the name of an environment variable. The value of redaction.regex
+// itself is never redacted; the value of otlp.headers is always redacted.
 func (c *Config) Redact(key, value string) string {
 	pattern, err := redaction.parse(c.value(redaction.setting))
-	if err != nil { // c has not been checked yet
+	if err != nil { // redaction.regex is invalid: Load is reporting this error
 		pattern = regexp.MustCompile(redaction.setting.Default)
 	}
 	if value == "" || key == redaction.Name() || key != OTLPHeaders.Name() && !pattern.MatchString(key) && !pattern.MatchString(value) {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// CoresMax is a setting of each application. A master ignores its own value.
+// CoresMax is a setting of applications. A master ignores it in its own configuration.
 var CoresMax = number("cores.max", "", "The largest number of cores that the executors of an application use together on a standalone cluster. If it is not set, "+
 	"`deploy.defaultCores` of the master.", 1)
 
-// How a standalone master schedules applications, and what it keeps about those
-// that have ended.
+// How a standalone master schedules applications, when it considers workers lost, and how long
+// it keeps submitted files and lists ended applications, ended drivers and lost workers.
 var (
 	DefaultCores = number("deploy.defaultCores", "", "The largest number of cores of an application that does not set `cores.max`. No limit if it is not set.", 1)
 
@@ -35,7 +35,8 @@ var (
 	DeadWorkerPersistence = number("dead.worker.persistence", "15", "For how many times `worker.timeout` a standalone master still shows a dead worker.", 0)
 )
 
-// What a standalone worker offers to applications, and where it stores files.
+// Resources that a standalone worker offers to applications, and directories in which it stores
+// files.
 var (
 	WorkerCores  = number("worker.cores", "", "How many cores a standalone worker gives to executors and drivers. If it is not set, all of its machine.", 1)
 	WorkerMemory = optionalSize("worker.memory", "How much memory a standalone worker gives to executors and drivers. If it is not set, its machine's less 1g, at least 1g.")
@@ -63,8 +64,8 @@ var (
 		"0 is no limit.")
 )
 
-// RecoveringTimeout returns how long a master that recovers waits at most for the workers and
-// applications in its stored state to register again.
+// RecoveringTimeout returns how long a master that recovers its stored state waits at most
+// until the workers and applications in this state have registered again.
 func RecoveringTimeout(c *Config) time.Duration {
 	if own := RecoveryTimeout.In(c); own != nil {
 		return *own
@@ -72,9 +73,8 @@ func RecoveringTimeout(c *Config) time.Duration {
 	return WorkerTimeout.In(c)
 }
 
-// parseExpiry parses the time for which a worker or an application may be silent before a
-// master considers it dead. It must be at least 1s, because a master checks only four times a
-// second.
+// parseExpiry parses the time without heartbeats after which a master considers a worker or an
+// application lost. It must be at least 1s, because a master checks only four times a second.
 func parseExpiry(s string) (time.Duration, error) {
 	d, err := ParseDuration(s)
 	if err == nil && d < time.Second {
@@ -99,14 +99,14 @@ func parseRetries(s string) (int, error) {
 	return n, nil
 }
 
-// WorkerResource describes one resource of a worker.
+// WorkerResource describes one resource type of a worker, such as GPUs.
 type WorkerResource struct {
-	Amount int64  // 0 if it is not set
-	Script string // command that prints the addresses; "" if there is none
+	Amount int64  // 0 if the amount is not set
+	Script string // command that prints the addresses of the resources; "" if it is not set
 }
 
-// WorkerResources returns a worker's resources besides cores and memory, by the
-// names that tasks use; nil if there are none.
+// WorkerResources returns a worker's resources besides cores and memory, by resource name, such
+// as "gpu"; nil if there are none.
 func WorkerResources(c *Config) map[string]WorkerResource {
 	var resources map[string]WorkerResource
 	values := workerResource.In(c)
@@ -122,7 +122,7 @@ func WorkerResources(c *Config) map[string]WorkerResource {
 		}
 		typ := strings.TrimSuffix(name, amountSuffix)
 		resource := resources[typ]
-		resource.Amount, _ = parseAmount(values[name]) // Load has checked the amount
+		resource.Amount, _ = parseAmount(values[name]) // cannot fail, because Load has checked the amount
 		resources[typ] = resource
 	}
 	return resources

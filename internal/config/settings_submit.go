@@ -2,7 +2,7 @@ package config
 
 import "fmt"
 
-// What is submitted, where it runs, and how yarn-submit follows it.
+// What is submitted, where it runs, and how yarn-submit monitors it.
 var (
 	Master = text("master", "", "Where the program runs: `yarn`, `local`, `local[N]` (N task slots), `local[N,F]` (a task may fail F-1 times), "+
 		"`local[*]` (a slot for each core), `local-cluster[E,C,M]` (a standalone cluster on this machine, of E workers with C cores and M MiB each, "+
@@ -40,7 +40,7 @@ var (
 	Supervise = boolean("driver.supervise", "false", "Whether a standalone cluster restarts a driver that was submitted to it and has failed, or whose worker was "+
 		"lost. A driver that ends without an error, or is killed, is not restarted.")
 
-	// Hadoop is the family of keys that override the Hadoop configuration.
+	// Hadoop is the family of keys that override Hadoop properties.
 	Hadoop = prefix("hadoop.", "A key of Hadoop's configuration. It overrides the files in HADOOP_CONF_DIR: `hadoop.dfs.replication=2`.")
 )
 
@@ -53,11 +53,11 @@ const (
 // ClientMode reports whether the driver runs in the process that submits the application.
 func ClientMode(c *Config) bool { return DeployMode.In(c) == DeployClient }
 
-// DefaultAppType is the default application type.
+// DefaultAppType is the default YARN application type.
 const DefaultAppType = "BOBBIN"
 
-// maxAppType is the maximum length of an application type in bytes (APPLICATION_TYPE_LENGTH in
-// YarnConfiguration.java of Hadoop 3). The ResourceManager truncates longer types
+// maxAppType is the maximum length of a YARN application type in bytes (APPLICATION_TYPE_LENGTH
+// in YarnConfiguration.java of Hadoop 3). The ResourceManager truncates longer types
 // (ClientRMService.java).
 const maxAppType = 20
 

@@ -86,7 +86,7 @@ func TestNodesAreExcludedBeforeTheyFailAJob(t *testing.T) {
 func TestRecoverySettingsGoTogether(t *testing.T) {
 	for _, test := range []struct {
 		set  map[string]string
-		want string // "" for none
+		want string // expected error; "" means none
 	}{
 		{map[string]string{}, ""},
 		{map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": "/var/lib/bobbin"}, ""},

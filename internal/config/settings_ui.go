@@ -1,6 +1,6 @@
 package config
 
-// The pages of a driver that does not run in an ApplicationMaster.
+// The web UI of a driver that does not run in an ApplicationMaster.
 var (
 	UI = boolean("ui.enabled", "true", "Whether a driver whose progress you follow (local, on a standalone cluster, or in client mode) serves the application's [pages](pages.md) while it runs: on "+
 		"this machine's loopback, at an address that is printed with the progress and that others cannot guess. In cluster mode on a standalone cluster, the driver serves them at its machine's address, and the master's "+

@@ -41,10 +41,11 @@ func ParseSize(s string) (Size, error) {
 	return Size(n) * factor, nil
 }
 
-// MiB returns the size in mebibytes, the unit of memory in YARN, rounded up.
+// MiB returns the size in MiB, the unit of memory in YARN, rounded up.
 func (s Size) MiB() int64 { return int64((s + MiB - 1) / MiB) }
 
-// String returns the size as a whole number of the largest possible unit, such as 2g or 1500m.
+// String returns the size as a whole number of the largest unit that divides it, such as 2g or
+// 1500m.
 func (s Size) String() string {
 	for _, unit := range []struct {
 		size Size
@@ -62,8 +63,8 @@ var timeUnits = map[string]time.Duration{
 	"h": time.Hour, "d": 24 * time.Hour,
 }
 
-// ParseDuration parses a duration such as 100ms, 30s, 5m, 2h or 7d. A number without a
-// unit is in milliseconds, as in Spark. Go's notation (1m30s) works too.
+// ParseDuration parses a duration such as 100ms, 30s, 5m, 2h or 7d. A number without a unit is
+// in milliseconds, as in Spark. Go's notation, such as 1m30s, is valid too.
 func ParseDuration(s string) (time.Duration, error) {
 	digits, unit := splitUnit(s)
 	factor, ok := timeUnits[unit]

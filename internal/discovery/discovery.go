@@ -1,4 +1,5 @@
-// Package discovery runs scripts that print the addresses of resources, such as GPUs.
+// Package discovery runs Spark's resource discovery scripts, which print the addresses of a
+// machine's resources, such as GPUs.
 package discovery
 
 import (
@@ -15,17 +16,17 @@ import (
 
 const (
 	// MaxAddresses is the maximum number of addresses of one resource. If an executor has more
-	// of a resource, its tasks get an amount of it, but no addresses of particular devices.
+	// units of a resource, its tasks get amounts of it, but no addresses.
 	MaxAddresses = 1024
 
 	timeout   = 30 * time.Second // maximum running time of a script
-	waitDelay = time.Second      // how long to wait for the end of the output after the script's end
+	waitDelay = time.Second      // how long to wait for the end of the output after the script has exited
 	maxQuoted = 200              // how many bytes of a script's output an error contains at most
 )
 
-// Run runs a script in the current directory and returns the addresses that it prints in
-// the format of Spark's discovery scripts: {"name": "gpu", "addresses": ["0", "1"]}. It
-// fails if the script fails, takes longer than 30 s or prints anything else.
+// Run runs a script in the current directory and returns the addresses that it prints in the
+// format of Spark's discovery scripts: {"name": "gpu", "addresses": ["0", "1"]}. It fails if
+// the script fails, runs longer than 30 s or prints anything else.
 func Run(ctx context.Context, name, script string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -59,7 +60,7 @@ func Run(ctx context.Context, name, script string) ([]string, error) {
 	return found.Addresses, nil
 }
 
-// shorten shortens a script's output to maxQuoted bytes, for an error.
+// shorten shortens a script's output to maxQuoted bytes, for use in an error message.
 func shorten(text string) string {
 	if len(text) <= maxQuoted {
 		return text

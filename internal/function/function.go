@@ -12,10 +12,10 @@ import (
 	"sync"
 )
 
-// Call is the argument of a task function: one attempt of a task.
+// Call is the argument of a task function and describes one attempt of a task.
 type Call struct {
 	TaskSet       string // name of the task set
-	Index         int    // index of the task in its set
+	Index         int    // index of the task in its task set
 	AttemptNumber int    // 0 for the first attempt of the task
 	CPUs          int
 	ExecutorID    string
@@ -24,7 +24,8 @@ type Call struct {
 	Input         []byte // the encoded input
 	// Resources are the addresses of resources that the attempt may use, by name.
 	Resources map[string][]string
-	// Hold tells the driver that this executor keeps data under a key.
+	// Hold reports to the driver that this executor stores data under a key for later tasks, so
+	// that dynamic allocation does not remove the executor when it is idle.
 	Hold func(key string)
 	// Driver sends the attempt's requests to the driver.
 	Driver Driver
@@ -38,25 +39,25 @@ type Call struct {
 type Driver interface {
 	// CanCommit reports whether this attempt may commit its output.
 	CanCommit(ctx context.Context) (bool, error)
-	// Barrier waits until each task of a barrier set has called Barrier as often as this
-	// task.
+	// Barrier waits until all tasks of the barrier task set have called Barrier equally often.
 	Barrier(ctx context.Context) error
-	// Peers returns where each task of a barrier set runs, by index; nil for other sets.
+	// Peers returns the address of each task of a barrier task set, by task index; nil for
+	// other task sets.
 	Peers() []Peer
 }
 
-// Peer says where a task of a barrier task set runs.
+// Peer is the place where a task of a barrier task set runs.
 type Peer struct {
 	ExecutorID string
 	Host       string
 }
 
-// ErrCommitDenied is the error of an attempt that may not commit its output. It does not
-// count as a failure of the task.
+// ErrCommitDenied is the error of an attempt that may not commit its output, because another
+// attempt of the same task may. It does not count as a failure of the task.
 var ErrCommitDenied = errors.New("another attempt of the task commits its output")
 
-// Body runs an attempt: it decodes the input, calls the user's task function and encodes
-// the result. If the task function panics, so does Body.
+// Body runs an attempt: it decodes the input, calls the user's task function and encodes the
+// result. It panics if the task function panics.
 type Body func(ctx context.Context, call Call) ([]byte, error)
 
 var registry = struct {
@@ -65,8 +66,8 @@ var registry = struct {
 	problems []error
 }{bodies: map[string]Body{}}
 
-// Register registers a body under a unique name. It returns no error, because initializers
-// of package variables cannot handle one: Problems returns the error later.
+// Register registers a body under a unique name. It returns no error, because initializers of
+// package variables cannot return one; errors are returned by Problems.
 func Register(name string, body Body) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -81,7 +82,7 @@ func Register(name string, body Body) {
 	registry.bodies[name] = body
 }
 
-// Reject records why the named function cannot be registered; Problems returns it.
+// Reject records why the named function cannot be registered, for Problems to return.
 func Reject(name string, reason error) {
 	registry.Lock()
 	defer registry.Unlock()

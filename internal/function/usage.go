@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Usage has the measurements of an attempt, except its running time.
+// Usage contains the measurements of a task attempt, except its running time.
 type Usage struct {
 	// Decode and Encode are how long Body took to decode the input and encode the result.
 	Decode, Encode time.Duration

@@ -9,10 +9,10 @@ import (
 )
 
 // maxValueName is the largest size in bytes of the name of a counter or gauge. It is small
-// because each report of an attempt has all names.
+// because each report of an attempt to the driver contains all names.
 const maxValueName = 100
 
-// Values are the counters and gauges of one attempt, safe for concurrent use.
+// Values are the counters and gauges of one task attempt, safe for concurrent use.
 type Values struct {
 	mu       sync.Mutex
 	counters map[string]int64
@@ -39,14 +39,14 @@ func (v *Values) Set(gauge string, n int64) {
 	v.gauges[gauge] = n
 }
 
-// Reset removes all counters and gauges, so that the attempt reports none.
+// Reset removes all counters and gauges, so that the attempt's next report contains none.
 func (v *Values) Reset() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.counters, v.gauges = nil, nil
 }
 
-// ResetCounters removes all counters, so that the attempt reports none.
+// ResetCounters removes all counters, so that the attempt's next report contains none.
 func (v *Values) ResetCounters() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -65,8 +65,8 @@ var values = struct {
 	names map[string]string // "counter" or "gauge", by name
 }{names: map[string]string{}}
 
-// RegisterValue registers a counter or a gauge, as kind says ("counter" or "gauge"). The
-// name must be unique among counters and gauges together. Problems returns any error.
+// RegisterValue registers a counter or a gauge; kind is "counter" or "gauge". The name must be
+// unique among counters and gauges together. Errors are returned by Problems.
 func RegisterValue(kind, name string) {
 	values.Lock()
 	defer values.Unlock()

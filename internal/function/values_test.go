@@ -31,7 +31,7 @@ func TestValuesAreSafeForConcurrentUse(t *testing.T) {
 	require.Equal(t, int64(3000), counters["n"], "copies do not change")
 }
 
-// testNamesOfValues is a part of TestRegistry, because it registers problems.
+// testNamesOfValues is called by TestRegistry, because it adds errors to the global registry.
 func testNamesOfValues(t *testing.T) {
 	for name, problem := range map[string]string{
 		"":                       `gauge "" needs a name`,

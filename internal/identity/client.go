@@ -15,17 +15,17 @@ import (
 var errOtherDriver = errors.New("the server at the driver's address is not this application's driver " +
 	"(its certificate is another one): the driver may have ended and its port been taken")
 
-// DialOptions returns the options of a gRPC client that connects only to the driver that
-// made the pass (by its certificate) and sends the pass's secret with every call.
+// DialOptions returns the options of a gRPC client that connects only to the driver whose
+// certificate is in the pass, and sends the pass's secret with every call.
 func (p *Pass) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
 			ServerName:       serverName,
 			MinVersion:       tls.VersionTLS13,
 			CurvePreferences: keyExchange,
-			// There is no chain or name: VerifyConnection compares the certificate with
-			// the pass's. In TLS 1.3's handshake, the server proves that it has the
-			// private key.
+			// The certificate has no chain to check: VerifyConnection compares it with the
+			// certificate in the pass. In TLS 1.3's handshake, the server proves that it has
+			// the private key.
 			InsecureSkipVerify:          true,
 			VerifyConnection:            p.verify,
 			DynamicRecordSizingDisabled: true,

@@ -46,7 +46,7 @@ func serve(t *testing.T, id *Identity) string {
 	return listener.Addr().String()
 }
 
-// calls makes a unary and a streaming call and returns their errors.
+// calls makes a unary and a streaming gRPC call and returns their errors.
 func calls(t *testing.T, address string, options ...grpc.DialOption) (unary, stream error) {
 	connection, err := grpc.NewClient(address, options...)
 	require.NoError(t, err)

@@ -18,9 +18,9 @@ const peerKey = "bobbin peer key"
 // errOtherApplication is the TLS handshake error with another application's process.
 var errOtherApplication = errors.New("the other end is not of this application (its key is made from another secret)")
 
-// PeerTLS returns the TLS configuration, for servers and clients, between processes of
-// the application. All derive the same key from the secret, so each end proves in TLS
-// 1.3's handshake that it knows the secret, but not which process it is.
+// PeerTLS returns the TLS configuration for connections between processes of the application,
+// for servers and clients. All processes derive the same key from the secret. In TLS 1.3's
+// handshake, each end proves that it has the key, but not which process it is.
 func (p *Pass) PeerTLS() (*tls.Config, error) {
 	seed, err := hkdf.Key(sha256.New, p.secret[:], nil, peerKey, ed25519.SeedSize)
 	if err != nil {
@@ -38,7 +38,8 @@ func (p *Pass) PeerTLS() (*tls.Config, error) {
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: keyExchange,
 		ClientAuth:       tls.RequireAnyClientCert,
-		// There is no chain or name: VerifyConnection compares the public key.
+		// The certificate has no chain and no name to check: VerifyConnection compares its
+		// public key with the process's own.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) != 1 || !public.Equal(state.PeerCertificates[0].PublicKey) {

@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// handshake connects two ends and returns the error of each. It includes the first
-// message, because a client learns only then that it was refused.
+// handshake connects a server and a client and returns the error of each. It includes the first
+// message of the server, because only at its receipt does a client notice that the server
+// rejected the client's certificate.
 func handshake(t *testing.T, serverConfig, clientConfig *tls.Config) (serverErr, clientErr error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -55,7 +56,8 @@ func TestPeersOfOtherApplicationsAreRefused(t *testing.T) {
 	pass := parse(t, id.Pass())
 	pass.secret[31] ^= 1
 	theirs := peer(t, pass)
-	// If one end checks nothing, the other end's check must fail.
+	// If one end does not verify the certificate of its peer, the peer's verification must
+	// fail.
 	careless := theirs.Clone()
 	careless.VerifyConnection = nil
 	_, clientErr := handshake(t, careless, ours)
@@ -64,7 +66,7 @@ func TestPeersOfOtherApplicationsAreRefused(t *testing.T) {
 	require.ErrorIs(t, serverErr, errOtherApplication)
 	require.ErrorContains(t, clientErr, "bad certificate")
 
-	// The certificate is public: its holder must have the key too.
+	// The certificate is public. A process that sends it must have the private key too.
 	stolen := careless.Clone()
 	stolen.Certificates = []tls.Certificate{{Certificate: ours.Certificates[0].Certificate, PrivateKey: theirs.Certificates[0].PrivateKey}}
 	_, clientErr = handshake(t, stolen, ours)

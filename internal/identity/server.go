@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Each call has the secret in the header authorization, as a base64 bearer token.
+// Each call contains the secret in the header "authorization", as a base64 bearer token.
 const (
 	authorization = "authorization"
 	bearer        = "Bearer "
@@ -24,14 +24,14 @@ func (i *Identity) ServerCredentials() credentials.TransportCredentials {
 		Certificates:     []tls.Certificate{i.certificate},
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: keyExchange,
-		// An executor connects once and needs no tickets. Full records suit large
-		// results.
+		// An executor connects once, so it needs no session tickets. TLS records of full size
+		// from the start suit large results.
 		SessionTicketsDisabled:      true,
 		DynamicRecordSizingDisabled: true,
 	})
 }
 
-// ServerOptions returns gRPC options for TLS and for rejecting calls without the secret.
+// ServerOptions returns gRPC options that enable TLS and reject calls without the secret.
 func (i *Identity) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(i.ServerCredentials()),

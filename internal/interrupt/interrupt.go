@@ -1,5 +1,5 @@
-// Package interrupt handles the signals that stop a program. The first signal ends a context,
-// so that the program can clean up. The second signal ends the process at once.
+// Package interrupt handles SIGINT and SIGTERM. The first signal ends a context, so that the
+// program can clean up. The second signal ends the process at once.
 package interrupt
 
 import (
@@ -13,14 +13,15 @@ import (
 	"time"
 )
 
-// duplicateSignalWindow is how long after the first signal others are ignored. timeout(1) and
-// other programs send a signal to a process and then to its process group, so the process gets
-// it twice.
+// duplicateSignalWindow is how long after the first signal other signals are ignored.
+// timeout(1) and other programs send a signal to a process and then to its process group, so
+// the process receives it twice.
 const duplicateSignalWindow = 300 * time.Millisecond
 
-// Context returns a context that ends at the first SIGINT or SIGTERM, with a cause that
-// names the signal. At a second one, it calls beforeExit and exits with code. stop
-// restores the default handling and waits for the goroutine that handles signals.
+// Context returns a context that ends at the first SIGINT or SIGTERM, with a cause that names
+// the signal. At a second signal, more than 300 ms after the first, the process calls
+// beforeExit and exits with code. stop restores the default handling and waits until the
+// goroutine that handles signals has ended.
 func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

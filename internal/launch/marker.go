@@ -8,17 +8,17 @@ import (
 	"slices"
 )
 
-// Marker is in every program that calls bobbin.Main, so that submissions recognize these
-// programs. The number at its end changes when this package becomes incompatible with
-// earlier versions.
+// Marker is contained in the executable of every program that calls bobbin.Main, so that
+// yarn-submit recognizes these programs. The number at its end is incremented when this package
+// becomes incompatible with earlier versions.
 const Marker = "bobbin/launch: this program calls bobbin.Main, contract 1"
 
-// reversedMarker is Marker backwards: code that searches for Marker must not contain it, or
-// every program that can submit applications would seem to call bobbin.Main.
+// reversedMarker is Marker backwards. Code that searches for Marker must not contain Marker,
+// because otherwise every program that can submit applications would seem to call bobbin.Main.
 const reversedMarker = "1 tcartnoc ,niaM.nibbob sllac margorp siht :hcnual/nibbob"
 
-// KeepMarker keeps Marker in the programs that call it. A linker would drop an unused
-// constant.
+// KeepMarker makes the linker include Marker in the programs that call it. Linkers omit unused
+// constants.
 //
 //go:noinline
 func KeepMarker() string { return Marker }
@@ -28,7 +28,7 @@ func ContainsMarker(program io.Reader) (bool, error) {
 	wanted := []byte(reversedMarker)
 	slices.Reverse(wanted)
 	window := make([]byte, 256<<10)
-	kept := 0 // number of bytes at the end of the previous read in which Marker may begin
+	kept := 0 // number of trailing bytes of the previous read in which Marker may begin
 	for {
 		n, err := io.ReadFull(program, window[kept:])
 		filled := window[:kept+n]

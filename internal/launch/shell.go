@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// ShellCommand returns the command with which a NodeManager starts a program in a
-// container, with stdout and stderr in the log directory. It passes arguments unchanged.
+// ShellCommand returns the command with which a NodeManager starts a program in a container.
+// The program receives the arguments unchanged, and writes stdout and stderr to the log
+// directory.
 //
-// A NodeManager replaces {{NAME}} by $NAME, <LOG_DIR> by the container's log directory
-// and <CPS> by the class path separator ":". It writes the result into a script, in bash
-// -c "…" (ContainerLaunch.java and ContainerExecutor.java of Hadoop 3).
+// A NodeManager replaces {{NAME}} by $NAME, <LOG_DIR> by the container's log directory and
+// <CPS> by the class path separator ":". It writes the result into a script, in bash -c "…"
+// (ContainerLaunch.java and ContainerExecutor.java of Hadoop 3).
 func ShellCommand(arguments []string) string {
 	var line strings.Builder
 	line.WriteString("exec ")
@@ -22,9 +23,10 @@ func ShellCommand(arguments []string) string {
 	return line.String()
 }
 
-// quote puts an argument into single quotes for the inner shell, and escapes the result
-// for the outer double quotes. Between the two braces of {{ and of }}, and after <, it closes
-// the single quotes and opens them again, so that the NodeManager finds nothing to replace.
+// quote puts an argument into single quotes for the inner shell (bash -c), and escapes the
+// result for the double quotes of the script. Between the two braces of {{ and of }}, and after
+// <, it closes and reopens the single quotes, so that the NodeManager replaces nothing in the
+// argument.
 func quote(argument string) string {
 	var inner strings.Builder
 	inner.WriteByte('\'')
@@ -46,15 +48,16 @@ func quote(argument string) string {
 	return doubleQuoted.Replace(inner.String())
 }
 
-// doubleQuoted escapes text that stands between double quotes in a shell.
+// doubleQuoted escapes text for use between double quotes in a shell.
 var doubleQuoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`")
 
-// EnvironmentValue returns an environment variable's value for a container's launch
-// context. The process gets it unchanged, except for {{NAME}}, <LOG_DIR> and <CPS>.
+// EnvironmentValue returns an environment variable's value for a container's launch context.
+// The process receives the value unchanged, except that the NodeManager replaces {{NAME}},
+// <LOG_DIR> and <CPS>.
 //
-// A NodeManager writes the value between the double quotes of export NAME="…", and removes
-// pairs of equal braces that are no such reference (ContainerLaunch.java of Hadoop 3). So
-// EnvironmentValue inserts "" between the two braces.
+// A NodeManager writes the value between the double quotes of export NAME="…", and removes any
+// {{ and }} that do not enclose a variable's name (ContainerLaunch.java of Hadoop 3). So
+// EnvironmentValue inserts "" between the two braces of {{ and of }}. The shell removes the "".
 func EnvironmentValue(value string) string {
 	if !strings.Contains(value, "{{") && !strings.Contains(value, "}}") {
 		return doubleQuoted.Replace(value)
@@ -69,24 +72,23 @@ func EnvironmentValue(value string) string {
 		}
 		written.WriteString(value[start:end])
 		if rest = end; rest < len(value) && (value[rest] == '}' || isNameByte(value[rest])) {
-			written.WriteString(quoteBreak) // {{A}}b would become $Ab
+			written.WriteString(quoteBreak) // otherwise the NodeManager would replace {{A}}b by $Ab
 		}
 	}
 	written.WriteString(separateBraces(doubleQuoted.Replace(value[rest:])))
 	return written.String()
 }
 
-// quoteBreak closes the double quotes and opens them again.
+// quoteBreak closes and reopens the double quotes around a value.
 const quoteBreak = `""`
 
-// reference matches a reference to another variable: {{NAME}}.
 var reference = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_]*\}\}`)
 
 func isNameByte(b byte) bool {
 	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
 }
 
-// separateBraces inserts quoteBreak between any two equal braces.
+// separateBraces inserts quoteBreak between the two braces of each {{ and of each }}.
 func separateBraces(text string) string {
 	var written strings.Builder
 	var previous byte

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// nodeManager expands a command line as a NodeManager does, and runs it.
+// nodeManager replaces references in a command line as a NodeManager does, and runs it.
 func nodeManager(t require.TestingT, line string) string {
 	line = strings.ReplaceAll(line, "1><LOG_DIR>/stdout 2><LOG_DIR>/stderr", "")
 	line = strings.NewReplacer("<LOG_DIR>", "EXPANDED", "<CPS>", "EXPANDED", "{{", "$", "}}", "").Replace(line)
@@ -34,8 +34,8 @@ func TestAnyArgumentReachesTheProgram(t *testing.T) {
 	})
 }
 
-// exported expands a value as a NodeManager does, and returns what the process
-// gets.
+// exported replaces references in a value as a NodeManager does, and returns the value that the
+// process receives.
 func exported(t require.TestingT, value string) string {
 	value = strings.NewReplacer("<LOG_DIR>", "/logs", "<CPS>", ":", "{{", "$", "}}", "").Replace(EnvironmentValue(value))
 	output, err := exec.Command("/bin/bash", "-c", "NODE=n1; export VALUE=\""+value+"\"\nprintf '%s\\x01' \"$VALUE\"").CombinedOutput()

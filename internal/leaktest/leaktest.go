@@ -1,4 +1,4 @@
-// Package leaktest fails a package's tests if they leak goroutines.
+// Package leaktest fails the tests of a package if they leak goroutines.
 package leaktest
 
 import (
@@ -14,7 +14,7 @@ import (
 const timeout = 20 * time.Second
 
 // Main runs a package's tests and exits; TestMain calls it. If the tests pass but goroutines
-// remain, Main lists these and exits with status 1.
+// still run, Main lists these goroutines and exits with status 1.
 func Main(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
@@ -26,12 +26,12 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaked waits until all goroutines but the ignored ones have ended. If some remain after the
-// time wait, it returns an error that lists them.
+// leaked waits until all goroutines except the ignored ones have ended. If some still run when
+// wait has passed, it returns an error that lists them.
 func leaked(wait time.Duration, ignore ...goleak.Option) error {
 	deadline := time.Now().Add(wait)
 	for {
-		err := goleak.Find(ignore...) // Find itself retries for a while
+		err := goleak.Find(ignore...) // Find retries for some time
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}

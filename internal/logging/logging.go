@@ -1,4 +1,4 @@
-// Package logging makes the loggers of bobbin's processes.
+// Package logging creates the loggers of bobbin's processes.
 package logging
 
 import (
@@ -11,12 +11,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// New returns a logger that writes messages of at least log.level to w, in log.format.
+// New returns a logger that writes messages to w. The settings "log.level" and "log.format"
+// define the lowest level and the format of the messages.
 func New(w io.Writer, settings *config.Config) *slog.Logger {
 	return slog.New(Handler(w, settings, Level(settings)))
 }
 
-// Handler returns a handler that writes messages of at least level to w, in log.format.
+// Handler returns a handler that writes messages of the given level and higher levels to w. The
+// setting "log.format" defines their format.
 func Handler(w io.Writer, settings *config.Config, level slog.Leveler) slog.Handler {
 	options := &slog.HandlerOptions{Level: level}
 	if config.LogFormat.In(settings) == config.LogJSON {
@@ -25,16 +27,16 @@ func Handler(w io.Writer, settings *config.Config, level slog.Leveler) slog.Hand
 	return slog.NewTextHandler(w, options)
 }
 
-// Level returns the value of log.level.
+// Level returns the value of the setting "log.level".
 func Level(settings *config.Config) slog.Level {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(config.LogLevel.In(settings))) // config has checked the level
 	return level
 }
 
-// NewConfigurable returns a logger for a process that gets its settings later. Until configure
-// is called, the logger uses the default settings. configure also changes the loggers that were
-// derived from it.
+// NewConfigurable returns a logger for a process that receives its settings later. Until
+// configure is called, the logger uses the default settings. configure changes this logger and
+// all loggers that were derived from it by With or WithGroup.
 func NewConfigurable(w io.Writer) (logger *slog.Logger, configure func(*config.Config)) {
 	h := &configurable{current: &atomic.Pointer[slog.Handler]{}}
 	configure = func(settings *config.Config) {
@@ -45,10 +47,10 @@ func NewConfigurable(w io.Writer) (logger *slog.Logger, configure func(*config.C
 	return slog.New(h), configure
 }
 
-// configurable is a handler that passes messages to the current handler, which configure sets.
+// configurable is a handler that passes records to another handler, which configure replaces.
 type configurable struct {
 	current *atomic.Pointer[slog.Handler]
-	derive  []func(slog.Handler) slog.Handler // calls of WithAttrs and WithGroup, to be repeated
+	derive  []func(slog.Handler) slog.Handler // the calls of WithAttrs and WithGroup, to be repeated on the handler that configure sets
 }
 
 func (h *configurable) Enabled(ctx context.Context, level slog.Level) bool {

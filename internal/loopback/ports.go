@@ -11,10 +11,10 @@ import (
 
 // Ports reserves TCP ports of loopback addresses. The zero value has no ports.
 //
-// For each port, Ports has a socket that is bound with SO_REUSEADDR and never listens.
-// The kernel chooses such a port neither for a process that asks for any free port nor
-// for an outgoing connection. A process that asks for this very port can listen on it,
-// because Go and Java set SO_REUSEADDR on listeners.
+// For each port, Ports opens a socket that is bound with SO_REUSEADDR and never listens. The
+// kernel does not choose such a port for a process that requests any free port, or for an
+// outgoing connection. A process that requests exactly this port can listen on it, because Go
+// and Java set SO_REUSEADDR on listeners.
 type Ports struct {
 	sockets []int
 }
@@ -32,7 +32,7 @@ func (p *Ports) Reserve(host string) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// ReservePrivileged reserves a free port below 1024 as Reserve does. Only root may.
+// ReservePrivileged reserves a free port below 1024 as Reserve does. It requires root.
 func (p *Ports) ReservePrivileged(host string) (string, error) {
 	ip := net.ParseIP(host).To4()
 	if ip == nil || !ip.IsLoopback() {
@@ -47,7 +47,8 @@ func (p *Ports) ReservePrivileged(host string) (string, error) {
 	return "", fmt.Errorf("reserving a port of %s below 1024: %w", host, err)
 }
 
-// bind reserves the port wanted of ip. If wanted is 0, it reserves any free port.
+// bind reserves a port of the address ip and returns it: the port that wanted specifies, or any
+// free port if wanted is 0.
 func (p *Ports) bind(ip [4]byte, wanted int) (port int, err error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -64,8 +65,8 @@ func (p *Ports) bind(ip [4]byte, wanted int) (port int, err error) {
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: ip, Port: wanted}); err != nil {
 		return 0, err
 	}
-	// For a wanted port, the option is set only after bind: before, it would let bind share a
-	// port that is reserved already.
+	// If a certain port is wanted, set SO_REUSEADDR only after bind. If it were set before, bind
+	// could succeed although the port is reserved already.
 	if err := reuse(); err != nil {
 		return 0, err
 	}
@@ -76,7 +77,7 @@ func (p *Ports) bind(ip [4]byte, wanted int) (port int, err error) {
 	return name.(*syscall.SockaddrInet4).Port, nil
 }
 
-// Release releases all ports.
+// Release closes all sockets, so that the ports are no longer reserved.
 func (p *Ports) Release() error {
 	var errs []error
 	for _, fd := range p.sockets {

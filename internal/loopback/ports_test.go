@@ -20,7 +20,7 @@ func TestReservedPort(t *testing.T) {
 	other, err := ports.Reserve("127.0.0.1")
 	require.NoError(t, err)
 	assert.NotEqual(t, address, other)
-	for range 2 { // listen twice: the port stays reserved
+	for range 2 { // listen twice, because the port must still be reserved after the first listener closes
 		listener, err := net.Listen("tcp", address)
 		require.NoError(t, err)
 		connection, err := net.Dial("tcp", address)

@@ -1,4 +1,4 @@
-// Package masterurl parses master URLs, which say where a program runs: yarn, local[N,F],
+// Package masterurl parses master URLs, which specify where a program runs: yarn, local[N,F],
 // local-cluster[E,C,M] or bobbin://host:port,host:port.
 package masterurl
 
@@ -13,14 +13,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Kind is a kind of master.
+// Kind is the kind of master that a master URL names.
 type Kind int
 
 const (
 	YARN         Kind = iota // a YARN cluster
 	Standalone               // a standalone cluster
 	Local                    // one executor, in the driver's process
-	LocalCluster             // a standalone cluster on this machine, which is stopped when the program ends
+	LocalCluster             // a standalone cluster on this machine, which stops when the program ends
 )
 
 // Master URLs without parameters.
@@ -35,14 +35,15 @@ const localClusterPrefix = "local-cluster"
 type URL struct {
 	Kind        Kind
 	Text        string      // the URL as passed to Parse
-	Addresses   []string    // Standalone: of the masters, as host:port
-	Workers     int         // LocalCluster: number of workers
-	Cores       int         // Local: number of cores; LocalCluster: cores of each worker
-	Memory      config.Size // LocalCluster: memory of each worker
-	MaxFailures int         // Local: failures of one task that fail its job
+	Addresses   []string    // of a Standalone URL: the addresses of the masters, as host:port
+	Workers     int         // of a LocalCluster URL: the number of workers
+	Cores       int         // of a Local URL: the number of cores; of a LocalCluster URL: the cores of each worker
+	Memory      config.Size // of a LocalCluster URL: the memory of each worker
+	MaxFailures int         // of a Local URL: a job fails when one of its tasks has failed this often
 }
 
-// UnknownError is the error for a URL of a kind that is unknown or cannot be used.
+// UnknownError is the error for a master URL of an unknown kind, or of a kind that the caller
+// does not support.
 type UnknownError struct{ URL string }
 
 func (e *UnknownError) Error() string {
@@ -50,8 +51,7 @@ func (e *UnknownError) Error() string {
 		"local-cluster[E,C,M] or bobbin://host:port; yarn-submit submits to yarn", e.URL)
 }
 
-// FromSettings parses the URL in the setting master. If master is not set, it parses
-// defaultURL instead.
+// FromSettings parses the value of the setting "master" or, if it is not set, defaultURL.
 func FromSettings(settings *config.Config, defaultURL string) (URL, error) {
 	return Parse(cmp.Or(config.Master.In(settings), defaultURL))
 }
@@ -72,17 +72,17 @@ func Parse(text string) (URL, error) {
 }
 
 const (
-	maxCores    = 1 << 16 // of a Local, and of each worker of a LocalCluster
+	maxCores    = 1 << 16 // limits the cores of a Local URL, and of each worker of a LocalCluster URL
 	maxWorkers  = 1 << 10
 	maxMemoryMB = 1 << 30
 )
 
 var localPattern = regexp.MustCompile(`^local(?:\[\s*(\d+|\*)\s*(?:,\s*(\d+)\s*)?\])?$`)
 
-// parseLocal parses local (one core), local[N], local[*], local[N,F] and local[*,F]. The
-// star means GOMAXPROCS, which respects the process's CPU affinity and control group. F is
-// how many failures of one task fail its job. The default is 1, because a retry would run on
-// the same machine.
+// parseLocal parses local (one core), local[N], local[*], local[N,F] and local[*,F]. The star
+// means GOMAXPROCS, which respects the process's CPU affinity and control group. A job fails
+// when one of its tasks has failed F times. F is 1 by default, because a retry would run on the
+// same machine.
 func parseLocal(text string) (URL, error) {
 	parts := localPattern.FindStringSubmatch(text)
 	if parts == nil {

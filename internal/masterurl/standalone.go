@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// DefaultPort is the port of a standalone master if the URL states no port.
+// DefaultPort is the port of a standalone master if the URL contains no port.
 const DefaultPort = 7077
 
-// scheme starts the URLs of standalone masters.
+// scheme is the beginning of the URLs of standalone masters.
 const scheme = "bobbin://"
 
 // ParseStandalone returns the addresses (host:port) of the masters in a URL such as

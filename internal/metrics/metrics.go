@@ -1,8 +1,8 @@
 // Package metrics writes metrics in the text format that Prometheus scrapes.
 //
-// A [Family] describes a metric. A [Table] has several metrics, with functions that compute
-// their values from a state. For each scrape, the values are added to a new [Set]: this package
-// counts nothing itself.
+// A [Family] describes a metric. A [Table] is a list of metrics, with functions that compute
+// their values from a state. Each scrape computes all values anew and adds them to a new [Set];
+// this package stores no counters.
 package metrics
 
 import (
@@ -15,39 +15,39 @@ import (
 	"time"
 )
 
-// Path is the path at which a web server serves its metrics.
+// Path is the URL path at which a process serves its metrics.
 const Path = "/metrics"
 
 // Type is the type of a metric.
 type Type string
 
 const (
-	Counter Type = "counter" // grows only, from 0 at the start of the process
-	Gauge   Type = "gauge"   // can grow and shrink
+	Counter Type = "counter" // never decreases; starts at 0 with the process
+	Gauge   Type = "gauge"   // can increase and decrease
 )
 
 // Family describes a metric.
 type Family struct {
-	Name   string // ends with the unit, if any, followed by _total if Type is Counter
+	Name   string // ends with the unit, if any, and then with _total if Type is Counter
 	Type   Type
 	Help   string // one sentence
 	Labels []string
 }
 
-// Value is a value of a metric, with the values of the family's labels.
+// Value is one value of a metric, with the values of the metric's labels.
 type Value struct {
 	*Family
 	Number float64
 	Values []string
 }
 
-// Set has the values of metrics at one moment. The zero value is empty.
+// Set is a list of values of metrics at one moment. The zero value is an empty list.
 type Set struct {
 	values []Value
 }
 
-// Add adds a value with the values of the family's labels. All values of a family must
-// be added one after the other.
+// Add adds a value of the family f. labels are the values of the family's labels. The values of
+// one family must be added without values of other families between them.
 func (s *Set) Add(f *Family, value float64, labels ...string) {
 	s.values = append(s.values, Value{Family: f, Number: value, Values: labels})
 }
@@ -87,12 +87,12 @@ func (s *Set) Bytes() []byte {
 	return text.Bytes()
 }
 
-// collectTimeout limits how long a scrape waits for the values. It is less than the 10 s that
-// Prometheus waits by default.
+// collectTimeout limits how long a scrape waits for the values. It is less than Prometheus'
+// default timeout, 10 s.
 const collectTimeout = 8 * time.Second
 
 // Handler returns a handler that serves the values that collect adds to a Set, and the metrics
-// of this process. If collect fails, the handler answers with status 503.
+// of this process. If collect fails, the response has status 503.
 func Handler(collect func(ctx context.Context, set *Set) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), collectTimeout)
@@ -104,6 +104,6 @@ func Handler(collect func(ctx context.Context, set *Set) error) http.Handler {
 		}
 		AddProcess(set)
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_, _ = w.Write(set.Bytes()) // fails if the client has disconnected
+		_, _ = w.Write(set.Bytes()) // an error means that the client has disconnected
 	})
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// Metrics of the process that serves them, with the names that Prometheus' own client
-// libraries use.
+// Metrics of this process, with the names that the client libraries of Prometheus use.
 var (
 	processStart    = Family{Name: "process_start_time_seconds", Type: Gauge, Help: "When the process that serves the metrics started, in seconds since 1970."}
 	processCPU      = Family{Name: "process_cpu_seconds_total", Type: Counter, Help: "CPU time that the process has used."}
@@ -18,13 +17,13 @@ var (
 	heapObjects     = Family{Name: "go_memstats_heap_alloc_bytes", Type: Gauge, Help: "Memory of the objects on the Go heap of the process."}
 )
 
-// ProcessFamilies are the metrics that each process serves.
+// ProcessFamilies are the families that AddProcess adds.
 var ProcessFamilies = []*Family{&processStart, &processCPU, &processResident, &goroutines, &heapObjects}
 
 // started is approximately when this process started.
 var started = time.Now()
 
-// AddProcess adds the metrics of this process.
+// AddProcess adds the metrics of this process to set.
 func AddProcess(set *Set) {
 	set.Add(&processStart, Seconds(started))
 	var usage syscall.Rusage
@@ -43,5 +42,5 @@ func AddProcess(set *Set) {
 	}
 }
 
-// Seconds returns a time as the value of a metric: in seconds since 1970.
+// Seconds returns t in seconds since 1970, the unit of times in Prometheus.
 func Seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Metric is a family with a function that computes the family's values in a state, and calls add
-// for each of them.
+// Metric is a family with a function that computes the family's values from a state. The
+// function calls add for each value.
 type Metric[S any] struct {
 	Family
 	Values func(state S, add Add)
 }
 
-// Add adds a value of a metric, with the values of the metric's labels.
+// Add adds one value of a metric, with the values of the metric's labels.
 type Add func(value float64, labels ...string)
 
-// New returns a metric whose values are added by the function values. It may have labels.
+// New returns a metric, with or without labels. The function values computes its values.
 func New[S any](family Family, values func(state S, add Add)) Metric[S] {
 	return Metric[S]{Family: family, Values: values}
 }
@@ -33,7 +33,7 @@ func NewCounter[S any](name, help string, value func(S) float64) Metric[S] {
 // Table is a list of metrics that are computed from the same state.
 type Table[S any] []Metric[S]
 
-// AddTo adds to set the values that the metrics have in a state.
+// AddTo computes the values of the metrics from a state and adds them to set.
 func (t Table[S]) AddTo(set *Set, state S) {
 	for i := range t {
 		m := &t[i]
@@ -50,8 +50,8 @@ func (t Table[S]) Families() []*Family {
 	return families
 }
 
-// AddCounts calls add for each distinct string in labels, in sorted order, with the number of
-// its occurrences and the string as the value of the label.
+// AddCounts calls add for each distinct string in labels, in sorted order. It passes the number
+// of occurrences of the string as the metric's value, and the string as the label's value.
 func AddCounts(add Add, labels []string) {
 	counts := map[string]int{}
 	for _, label := range labels {

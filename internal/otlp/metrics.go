@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
 )
 
-// metricsOf returns the values of set in OpenTelemetry's format, as of now. began is when the
-// counters were 0.
+// metricsOf converts set to OpenTelemetry's format. now is the time of the values, and began the
+// time at which the counters were 0.
 func metricsOf(set *metrics.Set, began, now time.Time) []*metricspb.Metric {
 	var all []*metricspb.Metric
 	var latest *metrics.Family
@@ -45,8 +45,8 @@ func metricsOf(set *metrics.Set, began, now time.Time) []*metricspb.Metric {
 	return all
 }
 
-// unitOf returns OpenTelemetry's symbol of the unit with which the name of a metric ends; "" if
-// the name has no unit.
+// unitOf returns OpenTelemetry's symbol for the unit with which the name of a metric ends, or
+// "" if the name contains no unit.
 func unitOf(name string) string {
 	name = strings.TrimSuffix(name, "_total")
 	switch {
@@ -58,7 +58,8 @@ func unitOf(name string) string {
 	return ""
 }
 
-// resourceOf returns the description of the application that is sent with metrics and spans.
+// resourceOf returns OpenTelemetry's resource for the application, with which metrics and spans
+// are sent.
 func resourceOf(a events.Application) *resourcepb.Resource {
 	resource := &resourcepb.Resource{Attributes: []*commonpb.KeyValue{text("service.name", a.Name), text("service.instance.id", a.ID)}}
 	for _, attribute := range []struct{ key, value string }{

@@ -68,7 +68,6 @@ func at(seconds float64) events.Time {
 	return events.At(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-// ended returns the state of an application that has ended.
 func ended() *events.Snapshot {
 	model := events.NewModel(events.Limits{})
 	b := &events.Batch{Events: []events.Event{
@@ -139,14 +138,14 @@ func attributes(all []*commonpb.KeyValue) (texts []string) {
 	return texts
 }
 
-// collector is a collector that answers the first requests with other statuses than 200.
+// collector is a collector that answers the first requests with statuses other than 200.
 type collector struct {
 	*httptest.Server
 	mu       sync.Mutex
 	statuses []int
 	metrics  []*metricspb.MetricsData
 	traces   []*tracepb.TracesData
-	got      chan struct{} // an element for each request
+	got      chan struct{} // receives an element for each request
 }
 
 func newCollector(t *testing.T, statuses ...int) *collector {

@@ -22,33 +22,33 @@ import (
 )
 
 const (
-	// pushTimeout limits a push of metrics.
+	// pushTimeout is the timeout of one push of metrics.
 	pushTimeout = 10 * time.Second
-	// retryInterval is the pause between two attempts at a push when the Pusher is closed.
+	// retryInterval is the pause between attempts of the last pushes, which Close makes.
 	retryInterval = 500 * time.Millisecond
-	// maxAnswer is how many bytes of a collector's answer are read at most.
+	// maxAnswer is the maximum number of bytes that are read of a collector's response.
 	maxAnswer = 1 << 10
 )
 
-// scope tells the collector which software made the metrics and spans.
+// scope identifies the software that produces the metrics and spans.
 var scope = &commonpb.InstrumentationScope{Name: "github.com/bobbin-yarn/bobbin"}
 
-// Options describe what is pushed, and where to.
+// Options configure a Pusher.
 type Options struct {
 	Endpoint string            // base URL of the collector, such as http://collector:4318
 	Headers  map[string]string // HTTP headers of each request
-	Interval time.Duration     // time between two pushes of metrics
-	Span     SpanContext       // the application's own span
-	Parent   string            // traceparent of the span that the application belongs to; "" for none
-	// Metrics returns the current metrics. It returns nil if the application no longer has any;
-	// then nothing is pushed.
+	Interval time.Duration     // time between pushes of metrics
+	Span     SpanContext       // the span of the application
+	Parent   string            // traceparent of the parent of the application's span; "" if it has no parent
+	// Metrics returns the current metrics. If it returns nil, because the application has
+	// ended, nothing is pushed.
 	Metrics func() *metrics.Set
 	// Snapshot returns the current state of the application.
 	Snapshot func() *events.Snapshot
 	Logger   *slog.Logger
 }
 
-// Pusher pushes metrics of an application until it is closed. Callers must call Close.
+// Pusher periodically pushes metrics of an application until Close is called.
 type Pusher struct {
 	options Options
 	client  *http.Client
@@ -58,7 +58,7 @@ type Pusher struct {
 	failing bool // whether the latest push of metrics failed
 }
 
-// Start begins to push metrics of an application.
+// Start starts a Pusher. The caller must call Close.
 func Start(o Options) *Pusher {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Pusher{options: o, client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}, began: time.Now(), stop: stop}
@@ -86,7 +86,7 @@ func (p *Pusher) run(ctx context.Context) {
 }
 
 // Close pushes the last metrics of the application, and its trace. The application must have
-// ended, because the trace contains its end. If the collector does not answer, Close retries
+// ended, because the trace contains its end. If a push fails temporarily, Close retries it
 // until ctx ends. It logs errors.
 func (p *Pusher) Close(ctx context.Context, last *metrics.Set) {
 	p.stop()
@@ -100,8 +100,8 @@ func (p *Pusher) Close(ctx context.Context, last *metrics.Set) {
 	}
 }
 
-// retry calls push until it succeeds, until ctx ends, or until the collector answers with an
-// error that is not temporary.
+// retry calls push until it succeeds, until ctx ends, or until it fails with an error that is
+// not temporary.
 func retry(ctx context.Context, push func() error) error {
 	for {
 		err := push()
@@ -136,7 +136,7 @@ func (p *Pusher) pushTrace(ctx context.Context) error {
 	}}})
 }
 
-// statusError is a collector's answer with another status than 200.
+// statusError is the error for a collector's response with a status other than 200.
 type statusError struct {
 	status int
 	text   string
@@ -146,7 +146,7 @@ func (r *statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the collector answered %d %s: %s", r.status, http.StatusText(r.status), r.text))
 }
 
-// temporary reports whether OTLP says that clients should retry after this answer.
+// temporary reports whether a client should retry after this response, according to OTLP.
 func (r *statusError) temporary() bool {
 	switch r.status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -155,8 +155,9 @@ func (r *statusError) temporary() bool {
 	return false
 }
 
-// post sends a message to a path of the collector. The encoding of the message must be that of
-// OTLP's request, as MetricsData's is that of ExportMetricsServiceRequest.
+// post sends message to the given URL path of the collector. OTLP defines a request message for
+// each path. message may have another type if its encoding is the same: MetricsData is encoded
+// like ExportMetricsServiceRequest.
 func (p *Pusher) post(ctx context.Context, path string, message proto.Message) error {
 	body, err := proto.Marshal(message)
 	if err != nil {

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// Variable is the name of the environment variable that has the SpanContext of a process.
+// Variable is the environment variable with the traceparent of the span in which a process
+// runs.
 const Variable = "TRACEPARENT"
 
-// SpanContext identifies a span. Its String is a traceparent (W3C Trace Context).
+// SpanContext identifies a span. String formats it as a traceparent (W3C Trace Context).
 type SpanContext struct {
 	Trace [16]byte
 	Span  [8]byte
@@ -20,7 +21,7 @@ type SpanContext struct {
 
 const (
 	version = "00"
-	sampled = 1 // in Flags
+	sampled = 1 // the bit of Flags that marks the span as recorded
 )
 
 // ParseSpanContext returns the span that a traceparent identifies. It fails if the text is not a
@@ -47,13 +48,13 @@ func ParseSpanContext(traceparent string) (c SpanContext, err error) {
 	return c, nil
 }
 
-// String returns the traceparent.
+// String returns the traceparent of c.
 func (c SpanContext) String() string {
 	return fmt.Sprintf("%s-%x-%x-%02x", version, c.Trace, c.Span, c.Flags)
 }
 
-// NewSpan returns a new child of the span that the traceparent parent identifies. If parent is
-// not a valid traceparent, the new span is the root of a new trace.
+// NewSpan returns a new child of the span that parent identifies. If parent is not a valid
+// traceparent, the new span is the root of a new trace.
 func NewSpan(parent string) SpanContext {
 	c, err := ParseSpanContext(parent)
 	if err != nil {
@@ -64,8 +65,8 @@ func NewSpan(parent string) SpanContext {
 	return c
 }
 
-// below returns the id of a descendant of c with a name. It is a hash of c and the name, so that
-// all processes compute the same id.
+// below returns the id of a descendant of the span c. The id is a hash of c and the
+// descendant's name, so that all processes compute the same id.
 func (c SpanContext) below(name string) []byte {
 	sum := sha256.New()
 	sum.Write(c.Trace[:])

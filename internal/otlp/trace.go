@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// maxJobs is how many jobs have spans at most. The latest jobs have them.
+	// maxJobs is the maximum number of jobs that have spans. The latest jobs are chosen.
 	maxJobs = 1000
-	// maxFailed is how many failed attempts of an application have spans at most. slowest is
-	// how many successful attempts of each task set have spans: the slowest ones.
+	// maxFailed is the maximum number of failed attempts of an application that have spans.
+	// Of each task set's successful attempts, the slowest have spans; slowest is their number.
 	maxFailed = 200
 	slowest   = 3
 )
 
-// trace makes the spans of an application.
+// trace creates the spans of an application.
 type trace struct {
 	state  *events.Snapshot
-	span   SpanContext // of the application
-	parent []byte      // id of the span that the application belongs to; nil for none
+	span   SpanContext // the span of the application
+	parent []byte      // id of the parent of the application's span; nil if it has no parent
 	spans  []*tracepb.Span
 }
 
@@ -40,11 +40,11 @@ func spansOf(s *events.Snapshot, span SpanContext, parent string) []*tracepb.Spa
 		number("bobbin.tasks", int64(s.Totals.Tasks)), number("bobbin.attempts.failed", int64(s.Totals.FailedAttempts)), number("bobbin.executors.lost", int64(s.Totals.Lost)))
 	for i, step := range s.Steps {
 		if step.Name == "" || step.Started.IsZero() {
-			continue // a command without a job file, or a step that did not run
+			continue // an application without a job file, or a step that did not run
 		}
 		t.add(t.stepID(i), span.Span[:], "step "+step.Name, step.Started, step.Ended, step.State, step.Error)
 	}
-	setIDs := map[uint64][]byte{} // by task set
+	setIDs := map[uint64][]byte{} // span ids by the id of the task set
 	for _, job := range s.Jobs[max(0, len(s.Jobs)-maxJobs):] {
 		t.addJob(job, setIDs)
 	}
@@ -54,8 +54,8 @@ func spansOf(s *events.Snapshot, span SpanContext, parent string) []*tracepb.Spa
 
 func (t *trace) stepID(i int) []byte { return t.span.below(fmt.Sprintf("step %d", i)) }
 
-// addJob adds the spans of a job and its task sets. For each task set, it adds to setIDs the id
-// of the span to which the task set's attempts belong.
+// addJob adds the spans of a job and its task sets. It adds the span id of each task set, which
+// is the parent of the task set's attempts, to setIDs.
 func (t *trace) addJob(job *events.Job, setIDs map[uint64][]byte) {
 	parent := t.span.Span[:]
 	for i, step := range t.state.Steps {
@@ -69,7 +69,7 @@ func (t *trace) addJob(job *events.Job, setIDs map[uint64][]byte) {
 	for _, set := range job.Sets {
 		setIDs[set.Set] = id
 		if set.Stage == 0 {
-			continue // the job consists of this task set only, so its span serves for both
+			continue // the job consists of this task set only, so both share one span
 		}
 		setIDs[set.Set] = t.span.below(fmt.Sprintf("set %d", set.Set))
 		t.add(setIDs[set.Set], id, "stage "+set.Name, set.Time.Time, set.Ended, set.State, set.Error,
@@ -80,14 +80,14 @@ func (t *trace) addJob(job *events.Job, setIDs map[uint64][]byte) {
 // addAttempts adds the spans of failed attempts, and of the slowest successful attempts of each
 // task set.
 func (t *trace) addAttempts(setIDs map[uint64][]byte) {
-	failures := map[[3]uint64]string{} // messages by task set, task and attempt
+	failures := map[[3]uint64]string{} // error messages by the ids of the task set, task and attempt
 	for _, group := range t.state.Failures {
 		for _, failed := range group.Samples {
 			failures[[3]uint64{failed.Set, uint64(failed.Task), uint64(failed.Number)}] = failed.Message
 		}
 	}
 	failed := 0
-	slow := map[uint64][]*events.Attempt{} // the slowest attempts by task set, the slowest one last
+	slow := map[uint64][]*events.Attempt{} // the slowest attempts by the id of the task set; the slowest attempt is the last element
 	for a := range t.state.Attempts() {
 		switch {
 		case setIDs[a.Set] == nil:
@@ -126,7 +126,7 @@ func (t *trace) addAttempt(a *events.Attempt, parent []byte, state, message stri
 	t.add(t.span.below(fmt.Sprintf("attempt %d %d %d", a.Set, a.Task, a.Number)), parent, fmt.Sprintf("task %d", a.Task), a.Start.Time(), a.End.Time(), state, message, attributes...)
 }
 
-// add adds a span. If ended is zero, the span ends with the application.
+// add adds a span. If ended is zero, the span ends when the application ends.
 func (t *trace) add(id, parent []byte, name string, began, ended time.Time, state, message string, attributes ...*commonpb.KeyValue) {
 	if ended.IsZero() {
 		ended = t.state.Application.Ended

@@ -1,4 +1,5 @@
-// Package pools reads scheduling pools from the file scheduler.allocation.file.
+// Package pools reads scheduling pools from the file that the setting
+// "scheduler.allocation.file" names.
 //
 // The format is that of Spark's fairscheduler.xml:
 //
@@ -30,13 +31,14 @@ import (
 )
 
 const (
-	// maxBytes and maxDepth are far above what any real file has.
+	// maxBytes and maxDepth are far above the values of any real file.
 	maxBytes  = 4 << 20
 	maxDepth  = 32
-	maxNumber = 1 << 20 // largest weight or share: products of two fit into an int
+	maxNumber = 1 << 20 // largest weight or minShare, so that the product of two fits into an int
 )
 
-// Load returns the pools in content or, if it is "", in the file that the settings name.
+// Load returns the pools in content or, if content is "", in the file that the setting
+// "scheduler.allocation.file" names.
 func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	described := []byte(content)
 	if content == "" {
@@ -48,8 +50,9 @@ func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	return Parse(config.AllocationFile.In(c), described)
 }
 
-// Content returns the file that the settings name, if it can be parsed; nil if they name
-// no file or scheduler.mode is not FAIR.
+// Content returns the content of the file that the setting "scheduler.allocation.file" names. It
+// fails if the file cannot be parsed. It returns nil if the setting is not set or
+// "scheduler.mode" is not FAIR.
 func Content(c *config.Config) ([]byte, error) {
 	file := config.AllocationFile.In(c)
 	if file == "" || config.SchedulerMode.In(c) != pool.FAIR.String() {
@@ -81,7 +84,7 @@ func read(path string) ([]byte, error) {
 	return content, nil
 }
 
-// Parse returns the pools in a file's content. Errors have the file's name and the line.
+// Parse returns the pools in a file's content. Errors contain the file's name and the line.
 func Parse(name string, content []byte) ([]pool.Pool, error) {
 	r := &reader{file: name, lines: map[string]int{}, decoder: xml.NewDecoder(bytes.NewReader(content))}
 	root, err := r.root()
@@ -102,7 +105,7 @@ func Parse(name string, content []byte) ([]pool.Pool, error) {
 type reader struct {
 	file    string
 	decoder *xml.Decoder
-	lines   map[string]int // lines on which pools are described, by pool name
+	lines   map[string]int // line of each pool's element, by pool name
 }
 
 func (r *reader) errorf(format string, args ...any) error {
@@ -110,7 +113,7 @@ func (r *reader) errorf(format string, args ...any) error {
 	return fmt.Errorf("pools: %s:%d: %w", r.file, line, fmt.Errorf(format, args...))
 }
 
-// token returns the next start or end of an element. It fails on text before it.
+// token returns the next start or end of an element. It fails if text precedes it.
 func (r *reader) token() (xml.Token, error) {
 	for {
 		token, err := r.decoder.Token()
@@ -141,7 +144,7 @@ func (r *reader) root() (xml.StartElement, error) {
 	if err != nil {
 		return xml.StartElement{}, err
 	}
-	return token.(xml.StartElement), nil // the decoder rejects an end without a start
+	return token.(xml.StartElement), nil // a start element, because the decoder rejects an end element without a start
 }
 
 // rest returns an error if another element follows the root element.
@@ -160,7 +163,7 @@ func (r *reader) rest() error {
 	}
 }
 
-// children reads the children of a pool's element, or of the root, into a pool.
+// children reads the child elements of the root element or of a pool's element into a pool.
 func (r *reader) children(parent xml.StartElement, into *pool.Pool, depth int) error {
 	if depth > maxDepth {
 		return r.errorf("pools are nested more than %d deep", maxDepth)
@@ -251,7 +254,7 @@ func (r *reader) number(into *pool.Pool, name, value string, least int) (int, er
 	return n, nil
 }
 
-// text returns the text of an element, which must not contain elements.
+// text returns the text in an element. It fails if the element contains other elements.
 func (r *reader) text(name string) (string, error) {
 	var text strings.Builder
 	for {

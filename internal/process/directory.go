@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// tasksDirectory is the name of a directory in a container's working directory. It contains
-// the tasks' working directories.
+// tasksDirectory is the name of the directory, in a container's working directory, that
+// contains the working directories of the tasks.
 const tasksDirectory = ".bobbin-tasks"
 
-// PlanFile is the name of the localized file in which the driver finds the plan of package
-// command.
+// PlanFile is the name of the localized file from which the driver reads its plan: the steps of
+// the job and the commands that their tasks run (command.Plan).
 const PlanFile = "bobbin-plan.json"
 
-// unlinkedFiles are names in a container's working directory to which tasks' directories
-// get no links: those files belong to the NodeManager or to bobbin.
+// unlinkedFiles are files in a container's working directory that belong to the NodeManager or
+// to bobbin. Links to them are not created in tasks' directories.
 var unlinkedFiles = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
 	"default_container_executor_session.sh", "tmp", tasksDirectory, PlanFile}
 
@@ -26,17 +26,16 @@ type Link struct {
 	Path string `json:"path"` // absolute
 }
 
-// Links says which symbolic links tasks' directories get.
+// Links defines which symbolic links are created in tasks' working directories.
 type Links struct {
-	// Local is set if tasks run on the submitter's machine. Their directories then get the links
-	// in List. If Local is not set, they get a link to each file that the NodeManager has
-	// localized.
+	// Local is true if tasks run on the submitter's machine. Directory then creates the links
+	// in List. Otherwise it creates a link to each file that the NodeManager has localized.
 	Local bool   `json:"local,omitempty"`
 	List  []Link `json:"links,omitempty"`
 }
 
-// Directory creates the working directory of one task attempt. The directory's name begins
-// with name. remove deletes it. On YARN, the NodeManager also deletes it, with the
+// Directory creates the working directory of one task attempt. The directory's name begins with
+// name. remove deletes the directory. On YARN, the NodeManager also deletes it, with the
 // container's directory.
 func (l Links) Directory(name string) (directory string, remove func() error, err error) {
 	links := l.List

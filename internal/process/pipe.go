@@ -13,28 +13,29 @@ import (
 )
 
 const (
-	// pipeChunk is about how many bytes are written to a command's stdin at once, and at
-	// most how many are read from its stdout.
+	// pipeChunk is the approximate number of bytes that are written to a command's stdin at
+	// once, and the maximum number that are read from its stdout at once.
 	pipeChunk = 64 << 10
-	// tailBytes is how many bytes a Tail keeps, or up to twice as many.
+	// tailBytes is the number of bytes that a Tail stores at least; it may store twice as many.
 	tailBytes = 4 << 10
-	// pipeDelay is how long Finish waits for the end of stderr after the command has
-	// exited: a process that it started may keep stderr open.
+	// pipeDelay is how long Finish waits for the end of stderr after the command has exited,
+	// because child processes of the command may not have closed stderr.
 	pipeDelay = time.Second
 )
 
 // Command describes a command for [Start].
 type Command struct {
-	// Args are the program, which os/exec looks up, and its arguments.
+	// Args are the program, which is looked up as os/exec does, and its arguments.
 	Args        []string
-	Environment []string // nil means this process's
-	Directory   string   // the working directory; "" means this process's
+	Environment []string // nil means the environment of this process
+	Directory   string   // the working directory; "" means that of this process
 	Stderr      io.Writer
 }
 
-// Pipe is a running command that reads and prints lines. One goroutine writes its stdin and
-// another reads its stdout. The task's goroutine calls the methods: while they wait for the
-// command to read, they pass the lines that it has printed to emit.
+// Pipe is a running command that reads lines from stdin and prints lines to stdout. One
+// goroutine writes stdin and another reads stdout. The methods must be called from one
+// goroutine, that of the task. While they wait for the command to read, they call emit with the
+// lines that the command has printed.
 type Pipe struct {
 	command *exec.Cmd
 	cancel  context.CancelFunc // kills the command
@@ -42,16 +43,16 @@ type Pipe struct {
 	stopped bool // emit has returned false
 
 	input    chan []byte   // chunks of lines for stdin; closed at the end of the input
-	closed   bool          // input is closed
-	unread   chan struct{} // closed when the command has stopped reading
-	output   chan []byte   // chunks of stdout; closed at its end
-	waited   bool          // command.Wait was called
+	closed   bool          // whether input is closed
+	unread   chan struct{} // closed when the command no longer reads stdin
+	output   chan []byte   // chunks of stdout; closed at the end of stdout
+	waited   bool          // whether command.Wait was called
 	transfer sync.WaitGroup
 
-	// Write fills chunk while feed writes the other one. Two are enough, because the channel
-	// input has no buffer. read does the same with two chunks of its own.
+	// Write fills chunk while feed writes other to stdin. Two buffers are enough, because the
+	// channel input has no buffer. Similarly, read uses two buffers of its own.
 	chunk, other []byte
-	rest         []byte // beginning of a line of stdout whose end has not been read
+	rest         []byte // beginning of a line of stdout whose end has not been read yet
 }
 
 // Start starts a command. Write and Finish call emit with each line of its stdout, without
@@ -87,13 +88,13 @@ func Start(ctx context.Context, command Command, emit func(line []byte) bool) (*
 	p.transfer.Go(func() { p.feed(stdin) })
 	p.transfer.Go(func() { p.read(ctx, stdout) })
 	p.transfer.Go(func() {
-		<-ctx.Done() // a process outside of the group may keep the pipes open
+		<-ctx.Done() // processes outside of the killed process group may still have the pipes open
 		_, _ = stdin.Close(), stdout.Close()
 	})
 	return p, nil
 }
 
-// feed writes p.input to stdin.
+// feed writes the chunks that it receives from p.input to stdin.
 func (p *Pipe) feed(stdin io.WriteCloser) {
 	defer stdin.Close()
 	for chunk := range p.input {
@@ -104,7 +105,7 @@ func (p *Pipe) feed(stdin io.WriteCloser) {
 	}
 }
 
-// read sends stdout to p.output, in chunks.
+// read reads chunks of stdout and sends them to p.output.
 func (p *Pipe) read(ctx context.Context, stdout io.Reader) {
 	defer close(p.output)
 	for chunk, other := make([]byte, pipeChunk), make([]byte, pipeChunk); ; chunk, other = other, chunk {
@@ -122,15 +123,15 @@ func (p *Pipe) read(ctx context.Context, stdout io.Reader) {
 	}
 }
 
-// Write adds a line to the command's input. It returns false if further lines are useless:
-// the command has stopped reading, or emit has returned false.
+// Write adds a line to the command's input. It returns false if the caller should write no
+// further lines, because the command no longer reads or emit has returned false.
 func (p *Pipe) Write(line []byte) bool {
 	p.chunk = append(append(p.chunk, line...), '\n')
 	return len(p.chunk) < pipeChunk || p.flush()
 }
 
-// flush sends p.chunk to feed, and emits lines while feed is busy. It returns false as Write
-// does.
+// flush sends p.chunk to feed. While feed is busy, it emits lines. It returns false if the
+// command no longer reads or emit has returned false.
 func (p *Pipe) flush() bool {
 	output := p.output
 	for {
@@ -151,7 +152,7 @@ func (p *Pipe) flush() bool {
 	}
 }
 
-// emitLines emits the lines of a chunk of stdout. It returns false if emit does.
+// emitLines emits the lines of a chunk of stdout. It returns false if emit returns false.
 func (p *Pipe) emitLines(chunk []byte) bool {
 	for {
 		i := bytes.IndexByte(chunk, '\n')
@@ -175,9 +176,9 @@ func (p *Pipe) emitLines(chunk []byte) bool {
 // Stopped reports whether emit has returned false.
 func (p *Pipe) Stopped() bool { return p.stopped }
 
-// Finish ends the input, emits the rest of the output, and waits for the command. It
-// returns an *exec.ExitError if the command failed, and nil if emit has returned false.
-// After Finish, only End may be called.
+// Finish closes stdin, emits the rest of the output, and waits for the command. It returns an
+// *exec.ExitError if the command failed, and nil if emit has returned false. After Finish, only
+// End may be called.
 func (p *Pipe) Finish() error {
 	if len(p.chunk) > 0 && !p.flush() && p.stopped {
 		return nil
@@ -203,8 +204,8 @@ func (p *Pipe) Finish() error {
 	return err
 }
 
-// End kills the command if it still runs, and waits for it and for the goroutines of the
-// Pipe.
+// End kills the command and its child processes if they still run. It waits for the command and
+// for the goroutines of the Pipe.
 func (p *Pipe) End() {
 	p.cancel()
 	if !p.closed {
@@ -212,12 +213,12 @@ func (p *Pipe) End() {
 	}
 	p.transfer.Wait()
 	if !p.waited {
-		_ = p.command.Wait() // it was killed
+		_ = p.command.Wait() // fails because the command was killed
 	}
-	_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) // processes that the command has left behind
+	_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) // kills child processes that still run
 }
 
-// Tail is a writer that keeps the last bytes that were written to it: see tailBytes.
+// Tail is a writer that stores the last bytes that were written to it (see tailBytes).
 type Tail struct{ end []byte }
 
 // Write implements io.Writer. It never fails.
@@ -229,5 +230,5 @@ func (t *Tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns the kept bytes, without leading and trailing space.
+// String returns the stored bytes, without leading and trailing space.
 func (t *Tail) String() string { return strings.TrimSpace(string(t.end)) }

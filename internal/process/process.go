@@ -1,6 +1,6 @@
-// Package process runs the commands of tasks: it finds their programs ([Locate]), makes
-// their working directories ([Links]), passes lines through them ([Pipe]), and describes
-// how they end ([DescribeExit]).
+// Package process runs the commands of tasks: it locates their programs ([Locate]), creates
+// their working directories ([Links]), passes lines to and from them ([Pipe]), and describes
+// how they ended ([DescribeExit]).
 package process
 
 import (
@@ -14,12 +14,12 @@ import (
 	"syscall"
 )
 
-// ErrorPrefix begins the error of a task whose command failed. By it, yarn-submit finds the
-// command's exit status in an application's diagnostics.
+// ErrorPrefix begins the error message of a task whose command failed. yarn-submit searches the
+// application's diagnostics for it to find the command's exit status.
 const ErrorPrefix = "command: "
 
-// Locate looks for a program in directory, a command's working directory, and then in PATH,
-// and returns its path. So the names of localized files need no ./ before them.
+// Locate searches for a program in directory, a command's working directory, and then in PATH,
+// and returns its path. So the names of localized programs need no leading "./".
 func Locate(directory, name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return exec.LookPath(name)
@@ -45,8 +45,8 @@ func Locate(directory, name string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// Status returns a command's exit status. If a signal killed the command, that is 128 plus
-// the signal's number, as in a shell.
+// Status returns a command's exit status. If a signal killed the command, Status returns 128
+// plus the signal's number, as a shell does.
 func Status(exit *exec.ExitError) int {
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -54,7 +54,7 @@ func Status(exit *exec.ExitError) int {
 	return exit.ExitCode()
 }
 
-// DescribeExit returns how a command ended, such as "exited with status 1".
+// DescribeExit describes how a command ended, such as "exited with status 1".
 func DescribeExit(exit *exec.ExitError) string {
 	text := fmt.Sprintf("exited with status %d", Status(exit))
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {

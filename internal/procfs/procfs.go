@@ -1,4 +1,4 @@
-// Package procfs reads a process's state from /proc.
+// Package procfs reads the memory use of processes from /proc.
 package procfs
 
 import (
@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Self is the directory in /proc of the calling process.
+// Self is the directory of the calling process in /proc.
 const Self = "/proc/self"
 
-// Directory returns the directory in /proc of a process.
+// Directory returns the directory of a process in /proc.
 func Directory(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
 
-// ResidentBytes returns the resident memory (RSS) of the process with the given directory
-// in /proc, from the pages in the second field of statm.
+// ResidentBytes returns the resident memory (RSS) of the process with the given directory in
+// /proc. It reads the number of pages in the second field of the file "statm".
 func ResidentBytes(directory string) (uint64, error) {
 	name := filepath.Join(directory, "statm")
 	content, err := os.ReadFile(name)
@@ -34,8 +34,8 @@ func ResidentBytes(directory string) (uint64, error) {
 	return pages * uint64(os.Getpagesize()), nil
 }
 
-// PeakResidentBytes returns the largest resident memory that the process with the
-// given directory in /proc has had: VmHWM in the file status.
+// PeakResidentBytes returns the peak resident memory of the process with the given directory in
+// /proc. It reads the line VmHWM of the file "status".
 func PeakResidentBytes(directory string) (uint64, error) {
 	name := filepath.Join(directory, "status")
 	content, err := os.ReadFile(name)

@@ -12,30 +12,30 @@ import (
 // DefaultID is the id of the default profile, which the settings describe.
 const DefaultID = 0
 
-// Profile is the resources of an executor's, driver's or ApplicationMaster's container.
+// Profile describes the resources of the container of an executor, driver or ApplicationMaster.
 type Profile struct {
-	ID int // identifies an executor profile within an application
-	// Memory is for the Go program, and Overhead is the rest of the container's memory; both
-	// are in bytes.
+	ID int // identifies the profile of an executor within its application
+	// Memory is for the Go program. Overhead is the rest of the container's memory. Both are in
+	// bytes.
 	Memory, Overhead config.Size
-	Cores            int              // an executor runs that many tasks at once if each takes one core
-	Resources        map[string]int64 // amounts of YARN's further resource types, such as "yarn.io/gpu"
-	NodeLabel        string           // node label expression for the request; "" means the queue's default
-	// Opportunistic requests OPPORTUNISTIC containers instead of GUARANTEED ones. They are
-	// allocated at once, but may have to wait on their node, or be preempted.
+	Cores            int              // the number of tasks that an executor runs at once if each task uses one core
+	Resources        map[string]int64 // amounts of YARN's resource types other than memory and cores, such as "yarn.io/gpu"
+	NodeLabel        string           // node label expression of the allocation request; "" means the queue's default
+	// Opportunistic requests OPPORTUNISTIC containers instead of GUARANTEED ones. YARN
+	// allocates them at once, but they may be queued on their node, or be preempted.
 	Opportunistic bool
 }
 
-// Container returns the memory of the whole container, in bytes.
+// Container returns the total memory of the container, in bytes.
 func (p Profile) Container() config.Size { return p.Memory + p.Overhead }
 
-// Same reports whether two profiles differ at most in their ids.
+// Same reports whether the two profiles are equal except for their ids.
 func (p Profile) Same(other Profile) bool {
 	return p.Memory == other.Memory && p.Overhead == other.Overhead && p.Cores == other.Cores &&
 		p.NodeLabel == other.NodeLabel && p.Opportunistic == other.Opportunistic && maps.Equal(p.Resources, other.Resources)
 }
 
-// Default returns the executors' default profile, which the settings describe.
+// Default returns the default profile of executors, which the settings describe.
 func Default(c *config.Config) Profile {
 	return Profile{
 		ID:            DefaultID,
@@ -48,8 +48,8 @@ func Default(c *config.Config) Profile {
 	}
 }
 
-// Master returns the profile of the ApplicationMaster's container, where the driver runs
-// too, except in client mode.
+// Master returns the profile of the ApplicationMaster's container. In cluster mode, it includes
+// the driver, which runs in this container.
 func Master(c *config.Config) Profile {
 	master := Driver(c)
 	if config.ClientMode(c) {
@@ -58,7 +58,7 @@ func Master(c *config.Config) Profile {
 	return master
 }
 
-// Driver returns the profile in which the cluster runs a driver.
+// Driver returns the profile of a driver that runs on a cluster.
 func Driver(c *config.Config) Profile {
 	return Profile{
 		Memory:    config.DriverMemory.In(c),

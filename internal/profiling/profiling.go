@@ -17,27 +17,27 @@ import (
 
 // Types of profiles.
 const (
-	CPU       = "cpu"       // where CPU time is spent, over some time
-	Heap      = "heap"      // what occupies memory now
-	Goroutine = "goroutine" // what all goroutines do now
-	Mutex     = "mutex"     // which mutexes are waited for, over some time
-	Block     = "block"     // where goroutines wait for channels and locks, over some time
+	CPU       = "cpu"       // where CPU time was spent, over some time
+	Heap      = "heap"      // which code allocated the memory that is in use now
+	Goroutine = "goroutine" // the stacks of all goroutines now
+	Mutex     = "mutex"     // which mutexes were contended, over some time
+	Block     = "block"     // where goroutines were blocked on channels and locks, over some time
 )
 
 var types = []string{CPU, Heap, Goroutine, Mutex, Block}
 
-// MaxDuration is the longest time over which a profile is taken.
+// MaxDuration is the longest duration of a profile.
 const MaxDuration = 30 * time.Second
 
 const (
-	// mutexFraction makes the runtime report about one in mutexFraction waits for a mutex.
+	// mutexFraction makes the runtime sample about one in mutexFraction contentions of a mutex.
 	mutexFraction = 10
-	// blockRate makes the runtime report about one wait for each blockRate nanoseconds that
-	// goroutines have waited.
+	// blockRate makes the runtime sample on average one blocking event per blockRate
+	// nanoseconds spent blocked.
 	blockRate = 10_000
 )
 
-// Check returns an error if the type is unknown or the duration too long.
+// Check returns an error if the type is unknown or the duration is too long.
 func Check(kind string, duration time.Duration) error {
 	switch {
 	case !slices.Contains(types, kind):
@@ -48,13 +48,13 @@ func Check(kind string, duration time.Duration) error {
 	return nil
 }
 
-// HasDuration reports whether a profile of the type is taken over some time.
+// HasDuration reports whether a profile of this type covers a duration instead of one moment.
 func HasDuration(kind string) bool { return kind == CPU || kind == Mutex || kind == Block }
 
-// Take takes a profile of this process. duration is ignored for the types Heap and
-// Goroutine, which show one moment. If ctx ends before duration has passed, the profile
-// covers the time until then. Take fails if the type is CPU and another CPU profile of this
-// process is being taken.
+// Take takes a profile of this process. duration is ignored for the types Heap and Goroutine,
+// which describe one moment. If ctx ends before duration has passed, the profile covers the
+// time until then. Take fails if the type is CPU and another CPU profile of this process is
+// being taken.
 func Take(ctx context.Context, kind string, duration time.Duration) (*profile.Profile, error) {
 	switch kind {
 	case CPU:
@@ -87,7 +87,7 @@ func sleep(ctx context.Context, duration time.Duration) {
 	}
 }
 
-// change returns what is added to a cumulative profile during the given duration.
+// change returns the samples that are added to a cumulative profile during the given duration.
 func change(ctx context.Context, kind string, duration time.Duration) (*profile.Profile, error) {
 	before, err := lookup(kind)
 	if err != nil {
@@ -119,7 +119,7 @@ func lookup(kind string) (*profile.Profile, error) {
 	return profile.Parse(&taken)
 }
 
-// Label sets a label of all samples.
+// Label adds a label to all samples of a profile.
 func Label(p *profile.Profile, key, value string) {
 	for _, sample := range p.Sample {
 		if sample.Label == nil {
@@ -129,7 +129,7 @@ func Label(p *profile.Profile, key, value string) {
 	}
 }
 
-// Encode returns a profile compressed, as in a file.
+// Encode returns a profile in the compressed format of profile files.
 func Encode(p *profile.Profile) ([]byte, error) {
 	var encoded bytes.Buffer
 	if err := p.Write(&encoded); err != nil {
@@ -138,8 +138,8 @@ func Encode(p *profile.Profile) ([]byte, error) {
 	return encoded.Bytes(), nil
 }
 
-// Merge returns the sum of encoded profiles, which must be of the same type, with the given
-// comments. There must be at least one profile.
+// Merge merges one or more encoded profiles of the same type into their sum. The result has the
+// given comments.
 func Merge(encoded [][]byte, comments []string) ([]byte, error) {
 	var all []*profile.Profile
 	for _, one := range encoded {

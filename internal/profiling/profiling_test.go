@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// functions returns the names of all functions in a profile.
+// functions returns the names of all functions in a profile, joined.
 func functions(p *profile.Profile) string {
 	var names []string
 	for _, f := range p.Function {

@@ -10,20 +10,21 @@ import (
 	"time"
 )
 
-// Path is where a web server serves profiles, relative to its root. The parameters of the
-// URL are those of Request.Values.
+// Path is the path at which a web server serves profiles, relative to the server's root. The
+// parameters of the URL are those of Request.Values.
 const Path = "api/profile"
 
-// grace is how long taking a profile may last beyond the duration of the profile.
+// grace is added to the duration of a profile to obtain the timeout for taking it.
 const grace = 20 * time.Second
 
-// Request says what to profile, and how. At most one of Executor, Job and Driver is set.
+// Request describes which processes to profile, and how. At most one of Executor, Job and
+// Driver is set.
 type Request struct {
 	Type     string        `json:"type"`
-	Duration time.Duration `json:"duration"`           // 1 s to MaxDuration, even for types without a duration, which ignore it
-	Executor string        `json:"executor,omitempty"` // id of the executor; "" for the 20 executors that run the most tasks
-	Job      uint64        `json:"job,omitempty"`      // only executors that run tasks of this job, at most 20; 0 for any job
-	Driver   bool          `json:"driver,omitempty"`   // the process of the driver, and no executor
+	Duration time.Duration `json:"duration"`           // 1 s to MaxDuration; required but ignored if HasDuration returns false
+	Executor string        `json:"executor,omitempty"` // id of the executor; "" means the 20 executors that run the most tasks
+	Job      uint64        `json:"job,omitempty"`      // profile only executors that run tasks of this job, at most 20; 0 means any job
+	Driver   bool          `json:"driver,omitempty"`   // profile the driver's process, and no executor
 }
 
 // Check returns an error if the request is invalid.
@@ -73,17 +74,17 @@ func ParseRequest(values url.Values) (Request, error) {
 	return r, r.Check()
 }
 
-// Taker takes a profile, in the format of go tool pprof.
+// Taker takes the profile that a request describes, in the format of go tool pprof.
 type Taker func(ctx context.Context, r Request) ([]byte, error)
 
-// Bounded calls take with a context that ends a little after the request's duration.
+// Bounded calls take with a timeout of the request's duration plus grace.
 func (take Taker) Bounded(ctx context.Context, r Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Duration+grace)
 	defer cancel()
 	return take(ctx, r)
 }
 
-// Handler returns a handler that takes the profile that a request's parameters describe.
+// Handler returns a handler that takes the profile that the parameters of the URL describe.
 func Handler(take Taker) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request, err := ParseRequest(r.URL.Query())
@@ -97,6 +98,6 @@ func Handler(take Taker) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/octet-stream")
-		_, _ = w.Write(profile) // fails if the client has disconnected
+		_, _ = w.Write(profile) // an error means that the client has disconnected
 	})
 }

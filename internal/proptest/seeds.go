@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// Environment variables that choose the seeds of chaos tests.
+// Environment variables that select the seeds of chaos tests.
 const (
-	seedsVariable = "BOBBIN_CHAOS_SEEDS" // how many seeds to run
+	seedsVariable = "BOBBIN_CHAOS_SEEDS" // number of seeds to run
 	seedVariable  = "BOBBIN_CHAOS_SEED"  // the only seed to run
 )
 
-// Seeds calls run in a subtest for each seed from 1 to n, or for the seeds that an environment
-// variable chooses. If a subtest fails, it logs a command line that runs its seed alone. command
-// is that command line without the environment variable, such as "go test ./am".
+// Seeds calls run in a subtest for each seed from 1 to n, or for the seeds that seedsVariable
+// or seedVariable selects. If a subtest fails, Seeds logs a command line that runs only its
+// seed: seedVariable followed by command, such as "go test ./am".
 func Seeds(t *testing.T, n uint64, command string, run func(t *testing.T, seed uint64)) {
 	t.Helper()
 	first, count := uint64(1), Number(t, seedsVariable, n)
@@ -33,7 +33,7 @@ func Seeds(t *testing.T, n uint64, command string, run func(t *testing.T, seed u
 	}
 }
 
-// Number returns the number in an environment variable, or fallback if it is not set.
+// Number returns the number in an environment variable, or fallback if the variable is not set.
 func Number(t *testing.T, variable string, fallback uint64) uint64 {
 	t.Helper()
 	text, ok := os.LookupEnv(variable)

@@ -1,8 +1,8 @@
 // Command protogen generates the Go code for every .proto file of the module.
 //
-// It compiles the files itself, and passes the result to the plug-ins protoc-gen-go and
-// protoc-gen-go-grpc, which it runs as tools of go.mod. So neither protoc nor the plug-ins need
-// to be installed.
+// protogen compiles the files itself, and passes the result to the plug-ins protoc-gen-go and
+// protoc-gen-go-grpc, which are tools in go.mod. So neither protoc nor the plug-ins need to be
+// installed.
 //
 // Usage, in the module's root directory:
 //
@@ -27,7 +27,7 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// parameter tells the plug-ins to place each generated file beside its .proto file.
+// parameter makes the plug-ins place each generated file beside its .proto file.
 const parameter = "paths=source_relative"
 
 func main() {
@@ -84,7 +84,8 @@ func protoFiles(root string) ([]string, error) {
 	return files, err
 }
 
-// addFile appends file to the request after its imports, as plug-ins require.
+// addFile appends the imports of file, and then file itself, to the request. Plug-ins require
+// this order.
 func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file protoreflect.FileDescriptor) {
 	if seen[file.Path()] {
 		return
@@ -97,8 +98,8 @@ func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file 
 	request.ProtoFile = append(request.ProtoFile, descriptor(file))
 }
 
-// descriptor returns the descriptor of a file. If the compiler has made one, it is used, because
-// it contains the comments, which become comments in the generated code.
+// descriptor returns the descriptor of a file. If the compiler has created the descriptor, it
+// contains the comments of the file, which the plug-ins copy into the generated code.
 func descriptor(file protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
 	if compiled, ok := file.(interface {
 		FileDescriptorProto() *descriptorpb.FileDescriptorProto
@@ -128,7 +129,7 @@ func generate(ctx context.Context, plugin string, request *pluginpb.CodeGenerato
 		return fmt.Errorf("%s: %s", plugin, response.GetError())
 	}
 	for _, file := range response.File {
-		// An unchanged file is not written, because a compiler may be reading it.
+		// Do not write an unchanged file, because a compiler may be reading it.
 		name, content := filepath.FromSlash(file.GetName()), []byte(file.GetContent())
 		if before, err := os.ReadFile(name); err == nil && bytes.Equal(before, content) {
 			continue

@@ -1,16 +1,16 @@
-// Package record encodes the values and keys of records as bytes. An encoding does not say
-// where it ends, so the caller must store its length.
+// Package record encodes the values and keys of records as bytes. The end of an encoding cannot
+// be determined from its bytes, so the caller must store its length.
 //
-// A Codec or KeyCodec is made once for a type, by reflection. After that, encoding and
-// decoding need no reflection, except for parts that are CBOR, and allocate only the memory
-// of the decoded value. Both are safe for concurrent use.
+// A Codec or KeyCodec is created once for a type, by reflection. After that, encoding and
+// decoding need no reflection, except for the parts that are encoded as CBOR, and allocate only
+// the memory of the decoded value. Both types are safe for concurrent use.
 //
-// A string or []byte that is the whole value is encoded as its own bytes. Within other
-// values, a string, a []byte or another slice begins with its length. Integers of more than
-// one byte are varints, floats are little-endian, and arrays and structs are their elements
-// and exported fields one after the other. Maps, interfaces, recursive types, and structs
-// and slices that marshal themselves are CBOR, as package codec encodes them. A nil slice
-// is decoded as nil, except a []byte that is the whole value.
+// A string or []byte that is the whole value is encoded as its own bytes. Within other values,
+// the encoding of a string, a []byte or another slice begins with its length. Integers of more
+// than one byte are varints, and floats are little-endian. The encodings of the elements of an
+// array, or of the exported fields of a struct, are concatenated. Maps, interfaces, recursive
+// types, and structs and slices that marshal themselves are encoded as CBOR by package codec. A
+// nil slice is decoded as nil, except if it is a []byte that is the whole value.
 package record
 
 import (
@@ -23,14 +23,14 @@ import (
 // A Codec encodes values of type T.
 type Codec[T any] struct {
 	layout
-	shortcut code   // how T is encoded if that is a string, []byte, int64 or CBOR, else codeNone
-	name     string // of T
+	shortcut code   // the code of T if T is a string, []byte or int64 type or encoded as CBOR, otherwise codeNone
+	name     string // the name of T, for error messages
 }
 
-var codecs sync.Map // a reflect.Type to its *Codec
+var codecs sync.Map // maps a reflect.Type to its *Codec
 
-// CodecFor returns the codec of type T. It fails if values of T cannot be sent to
-// other processes; the error names the field.
+// CodecFor returns the codec of type T. It fails if values of T cannot be sent to other
+// processes (see codec.Check). The error names the part of T that is the reason.
 func CodecFor[T any]() (*Codec[T], error) {
 	t := reflect.TypeFor[T]()
 	if known, ok := codecs.Load(t); ok {
@@ -68,9 +68,9 @@ func (c *Codec[T]) Append(b []byte, v T) ([]byte, error) {
 	return appendValue(b, addressOf(&v), c.parts)
 }
 
-// Decode decodes b, which must be the encoding of one value. A []byte in the result shares
-// b's memory, so it is valid only until b changes. Parts that are encoded as CBOR do not
-// share memory.
+// Decode decodes b, which must be the encoding of one value. A []byte in the result shares the
+// memory of b, so it is valid only until b changes. The parts that are encoded as CBOR do not
+// share memory with b.
 func (c *Codec[T]) Decode(b []byte) (T, error) {
 	var v T
 	switch c.shortcut {
@@ -99,6 +99,6 @@ func (c *Codec[T]) Decode(b []byte) (T, error) {
 	return v, r.checkEnd(c.name, err)
 }
 
-// newOnHeap returns a pointer to a new zero value on the heap. A value from new would be on
-// the stack if the compiler found that it does not escape.
+// newOnHeap returns a pointer to a new zero value on the heap. The built-in function new would
+// allocate the value on the stack if the compiler found that it does not escape.
 func newOnHeap[T any]() *T { return reflect.New(reflect.TypeFor[T]()).Interface().(*T) }

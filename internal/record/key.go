@@ -11,26 +11,26 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A KeyCodec encodes keys of type K: bytes.Compare orders encoded keys as K's values are
-// ordered, and the encodings of two keys are equal only if the keys are. Arrays and structs
-// are ordered by their first element or field that differs, false is before true, and times
-// are ordered by their instants, whatever their locations.
+// A KeyCodec encodes keys of type K. bytes.Compare orders the encodings as the keys are
+// ordered, and two encodings are equal only if the keys are equal. Arrays and structs are
+// ordered by their first element or field that differs. false precedes true. Times are ordered
+// by their instants, whatever their locations.
 //
-// Integers are big-endian; if they are signed, their sign bit is flipped. Floats are
-// big-endian; if positive, their sign bit is flipped, and if negative, all bits. A string
-// or []byte that is the whole key is encoded as its own bytes. Within another key, each
-// zero byte of a string or []byte becomes 0x00 0xFF, and 0x00 0x01 marks the end.
+// Integers are big-endian; for signed integers, the sign bit is inverted. Floats are
+// big-endian; for positive floats, the sign bit is inverted, and for negative floats, all bits.
+// A string or []byte that is the whole key is encoded as its own bytes. Within another key,
+// each zero byte of a string or []byte is encoded as 0x00 0xFF, and 0x00 0x01 marks the end.
 type KeyCodec[K any] struct {
 	layout
-	shortcut code // how K is encoded if that is a string, []byte or int64, else codeNone
+	shortcut code // the code of K if K is a string, []byte or int64 type, otherwise codeNone
 	name     string
 }
 
-var keyCodecs sync.Map // a reflect.Type to its *KeyCodec
+var keyCodecs sync.Map // maps a reflect.Type to its *KeyCodec
 
-// KeyCodecFor returns the codec of keys of type K. It fails if K contains a map, a
-// slice other than []byte, a pointer, an interface, a complex number, a channel, a
-// function, or a field that is not sent; the error names the field.
+// KeyCodecFor returns the codec of keys of type K. It fails if K contains a map, a slice other
+// than []byte, a pointer, an interface, a complex number, a channel, a function, or a field
+// that is not encoded (see isEncoded). The error names the part of K that prevents this.
 func KeyCodecFor[K any]() (*KeyCodec[K], error) {
 	t := reflect.TypeFor[K]()
 	if known, ok := keyCodecs.Load(t); ok {
@@ -55,9 +55,9 @@ func (c *KeyCodec[K]) Append(b []byte, k K) ([]byte, error) {
 	return appendKey(b, addressOf(&k), c.parts)
 }
 
-// Bytes returns the encoding of k, which must not be changed. If k is a string or []byte,
-// the result shares the memory of k. Otherwise it shares the memory of scratch, if scratch
-// is large enough.
+// Bytes returns the encoding of k. The caller must not change the result. If k is a string or
+// []byte, the result shares the memory of k. Otherwise it shares the memory of scratch if
+// scratch is large enough.
 func (c *KeyCodec[K]) Bytes(scratch []byte, k K) ([]byte, error) {
 	switch c.shortcut {
 	case codeString:
@@ -68,8 +68,8 @@ func (c *KeyCodec[K]) Bytes(scratch []byte, k K) ([]byte, error) {
 	return appendKey(scratch[:0], addressOf(&k), c.parts)
 }
 
-// Decode decodes b, which must be the encoding of one key. A []byte in the result may share
-// b's memory, so it is valid only until b changes. Times are in UTC.
+// Decode decodes b, which must be the encoding of one key. A []byte in the result may share the
+// memory of b, so it is valid only until b changes. Times are in UTC.
 func (c *KeyCodec[K]) Decode(b []byte) (K, error) {
 	var k K
 	switch c.shortcut {
@@ -85,12 +85,12 @@ func (c *KeyCodec[K]) Decode(b []byte) (K, error) {
 	return k, r.checkEnd(c.name, err)
 }
 
-// Hash returns the hash of an encoded key, which is the same in all processes.
+// Hash returns the hash of an encoded key. All processes compute the same hash.
 func Hash(key []byte) uint64 { return xxh3.Hash(key) }
 
-// Prefix returns the first eight bytes of an encoded key as a big-endian number. If the key
-// is shorter, zeros follow it. If the prefixes of two keys differ, the keys have the order
-// of their prefixes.
+// Prefix returns the first eight bytes of an encoded key as a big-endian number. A shorter key
+// is padded with zeros. If the prefixes of two keys differ, they have the same order as the
+// keys.
 func Prefix(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -102,7 +102,7 @@ func Prefix(key []byte) uint64 {
 	return prefix
 }
 
-// appendKey appends the key at a to b.
+// appendKey appends the encoding of the key at a to b.
 func appendKey(b []byte, a address, parts []part) ([]byte, error) {
 	for i := range parts {
 		p := &parts[i]
@@ -125,7 +125,7 @@ func appendKey(b []byte, a address, parts []part) ([]byte, error) {
 		case codeUint64:
 			b = binary.BigEndian.AppendUint64(b, *valueAt[uint64](at))
 		case codeFloat32:
-			f := *valueAt[float32](at) + 0 // -0 becomes 0, so equal keys have equal encodings
+			f := *valueAt[float32](at) + 0 // converts -0 to 0, so that equal keys have equal encodings
 			if f != f {
 				return nil, p.error("NaN cannot be a key")
 			}
@@ -167,13 +167,13 @@ const (
 	signBit64 = 1 << 63
 )
 
-// unixToYear1 is the number of seconds from the beginning of year 1 to that of 1970. Keys
-// count seconds from year 1, as time.Time does. If they counted from 1970, some times would
-// overflow an int64 and be out of order.
+// unixToYear1 is the number of seconds from the beginning of year 1 to the beginning of 1970.
+// Like time.Time, keys count seconds from year 1. If they counted from 1970, some times would
+// overflow an int64 and be ordered wrongly.
 const unixToYear1 = 62135596800
 
-// The byte after a zero byte in a string within a key. escapedEnd is less than escapedZero,
-// so a string is ordered before longer strings that begin with it.
+// The byte after a zero byte in a string within a key. escapedEnd is less than escapedZero, so
+// that a string precedes longer strings of which it is a prefix.
 const (
 	escapedEnd  = 0x01
 	escapedZero = 0xFF

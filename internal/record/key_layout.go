@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// keyLayout returns the layout of t as a key or a part of a key. path says where t is in
-// the codec's type, such as T.Field, for errors.
+// keyLayout returns the layout of t as a key or as a part of a key. path is the path of t
+// within the codec's type, such as T.Field, for error messages.
 func keyLayout(t reflect.Type, path string) (layout, error) {
 	if l, ok := commonLayout(t, path); ok {
 		return l, nil
@@ -22,7 +22,7 @@ func keyLayout(t reflect.Type, path string) (layout, error) {
 			if field.Name == "_" {
 				continue
 			}
-			if !isEncoded(field) { // keys that differ only in this field would be encoded alike
+			if !isEncoded(field) { // otherwise keys that differ only in this field would have equal encodings
 				return layout{}, fmt.Errorf("%s.%s: a field that is not sent cannot be in a key", path, field.Name)
 			}
 			of, err := keyLayout(field.Type, path+"."+field.Name)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// key reads a key that appendKey encoded, and stores it at a, where the memory must be
+// key reads a key that appendKey encoded, and stores it at address a. The memory there must be
 // zero. It fails if appendKey could not have appended these bytes.
 func (r *reader) key(a address, parts []part) error {
 	for i := range parts {
@@ -108,10 +108,10 @@ func (r *reader) uint64() (uint64, bool) {
 	return 0, false
 }
 
-// escaped reads what appendEscaped appended. The result shares the record's memory if no
-// byte of it was escaped.
+// escaped reads bytes that appendEscaped encoded. The result shares the memory of r.b if no
+// zero byte was escaped.
 func (r *reader) escaped() ([]byte, bool) {
-	var unescaped []byte // the bytes before r.at without escapes; nil if none was escaped
+	var unescaped []byte // the bytes before r.at after removal of escapes; nil if there was no escape
 	for {
 		rest := r.b[r.at:]
 		zero := bytes.IndexByte(rest, 0)

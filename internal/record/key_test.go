@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkKeys checks that encoded keys have the order of compare, and that decoding them
-// returns the same keys.
+// checkKeys checks that the encodings of keys have the order of compare, and that decoding them
+// returns the original keys.
 func checkKeys[K any](t *testing.T, keys *rapid.Generator[K], compare func(a, b K) int) {
 	t.Helper()
 	c := keyCodecFor[K](t)
@@ -41,7 +41,7 @@ func compareBools(a, b bool) int {
 	return number[a] - number[b]
 }
 
-// few draws numbers of which some occur often, so that drawn keys have equal parts.
+// few generates numbers, some of them often, so that parts of generated keys are equal.
 func few[N int8 | int64](numbers *rapid.Generator[N]) *rapid.Generator[N] {
 	return rapid.OneOf(rapid.SampledFrom([]N{-1, 0, 1}), numbers)
 }
@@ -184,7 +184,7 @@ func FuzzDecodeKey(f *testing.F) {
 	})
 }
 
-// fuzzDecodeKey decodes data as a key. If that succeeds, it checks that encoding the key
+// fuzzDecodeKey decodes data as a key. If decoding succeeds, it checks that encoding the key
 // returns data.
 func fuzzDecodeKey[K any](t *testing.T, data []byte) {
 	c := keyCodecFor[K](t)

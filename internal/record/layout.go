@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// A layout lists the parts of a type and where they are in its memory. Structs within
-// structs are flattened: the fields of all of them are in one list. Codecs interpret a
-// layout in functions that call each other statically. So the compiler sees that they keep
-// no addresses, and leaves values on the stack.
+// A layout lists the parts of a type with their offsets in its memory. It includes the fields
+// of nested structs, so a struct is not a part itself. Codecs interpret a layout in functions
+// that call each other statically. So the compiler can prove that the addresses of values do
+// not escape, and leaves values on the stack.
 type layout struct {
 	parts     []part
-	size      uintptr // of the type, in bytes
-	min       int     // length of the shortest encoding of a value
+	size      uintptr // size of the type in bytes
+	min       int     // length in bytes of the shortest encoding of a value
 	needsHeap bool    // values must be on the heap, because a part is encoded by reflection
 }
 
-// A part is a part of a value that is encoded by itself: anything but a struct, whose
-// fields are parts.
+// A part is a component of a value that is encoded by itself. A struct is not a part, but its
+// fields are.
 type part struct {
 	code   code
 	offset uintptr
-	path   string       // where it is in the codec's type, such as T.Field, for errors
+	path   string       // path within the codec's type, such as T.Field, for error messages
 	count  int          // length of an array
-	t      reflect.Type // the part's type, or for a pointer its element's
-	elem   *layout      // layout of the elements of an array, slice or pointer
+	t      reflect.Type // the part's type; for a pointer, the type to which it points
+	elem   *layout      // layout of the elements of an array or slice, or of the value to which a pointer points
 }
 
-// A code says how a part is encoded.
+// A code is the way in which a part is encoded.
 type code uint8
 
 const (
@@ -51,7 +51,7 @@ const (
 	codeByteArray
 	codeArray
 
-	// Not in keys:
+	// Codes that do not occur in keys:
 	codeSlice
 	codeStrings   // a slice of strings
 	codeFlatSlice // a slice of elements without pointers
@@ -69,13 +69,13 @@ var codeNames = [...]string{
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// singleLayout is the layout of a type that has one part.
+// singleLayout returns the layout of a type that consists of one part.
 func singleLayout(t reflect.Type, path string, code code, min int) layout {
 	return layout{parts: []part{{code: code, path: path, t: t}}, size: t.Size(), min: min, needsHeap: code == codeCBOR}
 }
 
-// kinds has, for each kind of type that is a single part, the code and the length of the
-// shortest encoding.
+// kinds maps each kind of type that is a single part to its code and the length of its shortest
+// encoding.
 var kinds = map[reflect.Kind]struct {
 	code code
 	min  int
@@ -94,8 +94,8 @@ const (
 	codeUint = codeUint32 + bits.UintSize/64
 )
 
-// commonLayout returns the layout of a type that has the same layout in values and in keys.
-// It returns false for other types.
+// commonLayout returns the layout of a type that is encoded with the same codes in values and
+// in keys. It returns false for other types.
 func commonLayout(t reflect.Type, path string) (layout, bool) {
 	kind := t.Kind()
 	if known, ok := kinds[kind]; ok {
@@ -114,7 +114,6 @@ func commonLayout(t reflect.Type, path string) (layout, bool) {
 	return layout{}, false
 }
 
-// arrayLayout returns the layout of an array type.
 func arrayLayout(t reflect.Type, path string, elem layout) layout {
 	if t.Len() == 0 || len(elem.parts) == 0 {
 		return layout{size: t.Size()}
@@ -124,8 +123,8 @@ func arrayLayout(t reflect.Type, path string, elem layout) layout {
 	return all
 }
 
-// shortcut returns the code of t's only part if Codec and KeyCodec may have a case for it
-// that does not interpret the layout. Otherwise it returns codeNone. l must be the layout
+// shortcut returns the code of t if t is a single part for which Codec and KeyCodec have a fast
+// path that does not interpret the layout. Otherwise it returns codeNone. l must be the layout
 // of t.
 func (l *layout) shortcut(t reflect.Type) code {
 	if len(l.parts) == 1 && l.parts[0].t == t {
@@ -137,7 +136,7 @@ func (l *layout) shortcut(t reflect.Type) code {
 	return codeNone
 }
 
-// add adds a field of a struct.
+// add adds the layout of a struct's field, which begins at offset in the struct.
 func (l *layout) add(offset uintptr, field layout) {
 	for _, part := range field.parts {
 		part.offset += offset
@@ -153,7 +152,7 @@ func (l *layout) isFloat() bool {
 	return len(l.parts) == 1 && l.parts[0].code == codeFloat64 && l.size == 8
 }
 
-// error returns an error that names the part.
+// error returns an error whose message begins with the path of the part.
 func (p *part) error(format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{p.path}, args...)...)
 }

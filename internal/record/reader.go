@@ -11,13 +11,13 @@ type reader struct {
 	at int // number of bytes of b that have been read
 }
 
-// malformed returns an error for a part that begins at byte start.
+// malformed returns an error for the part p, whose encoding begins at byte start.
 func (r *reader) malformed(p *part, start int) error {
 	return fmt.Errorf("%s: malformed or truncated %s at byte %d of %d", p.path, codeNames[p.code], start, len(r.b))
 }
 
-// checkEnd returns err if it is not nil. Otherwise it returns an error if not all bytes
-// have been read.
+// checkEnd returns err if it is not nil. Otherwise it returns an error unless all bytes have
+// been read.
 func (r *reader) checkEnd(path string, err error) error {
 	if err == nil && r.at < len(r.b) {
 		return fmt.Errorf("%s: the value ends at byte %d of %d", path, r.at, len(r.b))
@@ -25,8 +25,8 @@ func (r *reader) checkEnd(path string, err error) error {
 	return err
 }
 
-// next reads n bytes. If fewer are left, it reads none and returns nil; callers compare the
-// length of the result with n.
+// next reads n bytes. If fewer than n bytes remain, it reads none and returns nil. Callers detect
+// this by comparing the length of the result with n.
 func (r *reader) next(n int) []byte {
 	if n > len(r.b)-r.at {
 		return nil
@@ -54,15 +54,15 @@ func (r *reader) varint() (int64, bool) {
 	return int64(x>>1) ^ -int64(x&1), ok
 }
 
-// length reads a number of elements. It returns false if the rest is too short for so many
-// elements of at least size bytes each.
+// length reads the length of a part: its number of elements or bytes. size is the minimum size
+// of one of them. length returns false if fewer bytes remain than all of them need.
 func (r *reader) length(size int) (int, bool) {
 	n, ok := r.uvarint()
 	return int(n), ok && n <= uint64(len(r.b)-r.at)/uint64(size)
 }
 
-// optionalLength reads the length of a slice, which is encoded plus one, because 0 means a
-// nil slice. It checks the length as the method length does.
+// optionalLength reads the length of a slice, which is encoded as the length plus one; 0 means
+// a nil slice. It checks the length as reader.length does.
 func (r *reader) optionalLength(size int) (n int, isNil, ok bool) {
 	x, ok := r.uvarint()
 	if !ok || x == 0 {

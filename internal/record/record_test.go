@@ -78,7 +78,7 @@ func keyCodecFor[K any](t require.TestingT) *KeyCodec[K] {
 }
 
 // roundTrip encodes and decodes a value, and returns the decoded value. It also checks that
-// decoding a part of the encoding does not panic.
+// decoding a prefix of the encoding does not panic.
 func roundTrip[T any](t require.TestingT, v T) T {
 	c := codecFor[T](t)
 	encoded, err := c.Append([]byte("before"), v)
@@ -101,7 +101,8 @@ func checkValues[T any](t *testing.T, values *rapid.Generator[T]) {
 	})
 }
 
-// texts are strings, many of them with bytes that are special in encodings, such as 0 and 0xFF.
+// texts generates strings, many of them with bytes that are special in encodings, such as 0 and
+// 0xFF.
 var texts = rapid.OneOf(
 	rapid.Map(rapid.SliceOf(rapid.SampledFrom([]byte{0, 1, 2, 0x7F, 0xFE, 0xFF})), func(b []byte) string { return string(b) }),
 	rapid.String(),
@@ -337,8 +338,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// fuzzDecode decodes data. If that succeeds, it encodes the value again, and checks that
-// the new encoding can be decoded.
+// fuzzDecode decodes data. If decoding succeeds, it encodes the decoded value, and checks that
+// this encoding can be decoded.
 func fuzzDecode[T any](t *testing.T, data []byte) {
 	c := codecFor[T](t)
 	v, err := c.Decode(data)

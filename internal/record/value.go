@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 )
 
-// appendValues appends the n values that begin at first to b.
+// appendValues appends the encodings of the n consecutive values that begin at first to b.
 func appendValues(b []byte, first address, n int, l *layout) ([]byte, error) {
 	if l.isFloat() {
 		for i := range n {
@@ -25,7 +25,7 @@ func appendValues(b []byte, first address, n int, l *layout) ([]byte, error) {
 	return b, nil
 }
 
-// appendValue appends the value at a to b.
+// appendValue appends the encoding of the value at a to b.
 func appendValue(b []byte, a address, parts []part) ([]byte, error) {
 	var err error
 	for i := range parts {
@@ -94,8 +94,8 @@ func appendUvarint(b []byte, x uint64) []byte {
 
 func appendVarint(b []byte, x int64) []byte { return appendUvarint(b, uint64(x<<1)^uint64(x>>63)) }
 
-// appendBytes appends the length of a slice plus one, and its bytes. For a nil slice it
-// appends 0.
+// appendBytes appends the length of bytes plus one, and then bytes, to b. For nil it appends
+// only 0.
 func appendBytes(b, bytes []byte) []byte {
 	if bytes == nil {
 		return append(b, 0)

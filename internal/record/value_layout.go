@@ -7,18 +7,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 )
 
-// A valueLayouter makes the layouts of values.
+// A valueLayouter creates the layouts of types of values.
 type valueLayouter struct {
-	enclosing map[reflect.Type]bool // types that contain the type for which layout is called
+	enclosing map[reflect.Type]bool // types that contain the current type; used to detect recursion
 }
 
-// layout returns the layout of t. path says where t is in the codec's type, such as
-// T.Field, for errors.
+// layout returns the layout of t. path is the path of t within the codec's type, such as
+// T.Field, for error messages.
 func (v valueLayouter) layout(t reflect.Type, path string) (layout, error) {
-	if l, ok := commonLayout(t, path); ok { // even if t marshals itself: nothing of it is lost
+	if l, ok := commonLayout(t, path); ok { // even if t marshals itself: the memory of such a type contains the whole value
 		return l, nil
 	}
-	if v.enclosing[t] { // recursive
+	if v.enclosing[t] { // t is recursive
 		return singleLayout(t, path, codeCBOR, 1), nil
 	}
 	v.enclosing[t] = true
@@ -55,7 +55,8 @@ func (v valueLayouter) layout(t reflect.Type, path string) (layout, error) {
 	return layout{}, fmt.Errorf("%s: a %s cannot be sent between processes", path, t.Kind())
 }
 
-// complex returns the layout of a complex number, which consists of two floats.
+// complex returns the layout of a complex number, which consists of two floats. The parameter
+// float is the code of each of them.
 func (v valueLayouter) complex(t reflect.Type, path string, float code) layout {
 	l := layout{size: t.Size()}
 	for offset := uintptr(0); offset < t.Size(); offset += t.Size() / 2 {
@@ -69,8 +70,8 @@ func (v valueLayouter) slice(t reflect.Type, path string) (layout, error) {
 	if err != nil {
 		return layout{}, err
 	}
-	// Elements that may be encoded as no bytes would let a few malformed bytes claim a
-	// slice of any length.
+	// If elements could be encoded as zero bytes, a malformed encoding of a few bytes could
+	// specify a slice of any length.
 	if elem.min == 0 || v.enclosing[t.Elem()] {
 		return singleLayout(t, path, codeCBOR, 1), nil
 	}
@@ -109,8 +110,8 @@ func (v valueLayouter) structure(t reflect.Type, path string) (layout, error) {
 	return l, nil
 }
 
-// isEncoded reports whether a field of a struct is encoded. The field must be exported, or
-// an embedded struct with a field that is encoded, and must not have the tag cbor:"-".
+// isEncoded reports whether a field of a struct is encoded. It must be exported, or be an
+// embedded struct with an encoded field. It must not have the tag cbor:"-".
 func isEncoded(field reflect.StructField) bool {
 	if field.Tag.Get("cbor") == "-" {
 		return false
@@ -125,7 +126,6 @@ func isEncoded(field reflect.StructField) bool {
 	return field.IsExported()
 }
 
-// hasPointers reports whether values of type t contain pointers.
 func hasPointers(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:

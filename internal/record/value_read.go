@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 )
 
-// value reads a value that appendValue encoded, and stores it at a, where the memory must
-// be zero.
+// value reads a value that appendValue encoded, and stores it at address a. The memory there
+// must be zero.
 func (r *reader) value(a address, parts []part) error {
 	for i := range parts {
 		p := &parts[i]
@@ -125,8 +125,8 @@ func (r *reader) values(first address, n int, l *layout) error {
 	return nil
 }
 
-// strings reads a slice of strings. The strings are parts of one string, so there are only
-// two allocations, however many strings there are.
+// strings reads a slice of strings. The strings share the memory of one string, so there are
+// only two allocations for any number of strings.
 func (r *reader) strings() ([]string, bool) {
 	n, isNil, ok := r.optionalLength(1)
 	if isNil || !ok {
@@ -150,8 +150,9 @@ func (r *reader) strings() ([]string, bool) {
 	return list, true
 }
 
-// newElements allocates n elements for a part that is a slice. Elements without pointers
-// are allocated without reflection, which would need a second allocation.
+// newElements allocates n elements of the slice that p describes. Elements that contain no
+// pointers are allocated without reflection, because reflection would need an additional
+// allocation.
 func (p *part) newElements(n int) address {
 	if p.code == codeFlatSlice {
 		return newPointerFree(uintptr(n) * p.elem.size)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// writeAr writes an ar archive as deb(5) requires: names of at most 15 bytes, no
+// writeAr writes an ar archive in the form that deb(5) requires: names of at most 15 bytes, no
 // symbol table, and members in the order of entries.
 func writeAr(w io.Writer, entries []entry, at time.Time) error {
 	if _, err := io.WriteString(w, "!<arch>\n"); err != nil {

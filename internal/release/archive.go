@@ -16,13 +16,13 @@ import (
 
 // entry is a file or directory in an archive.
 type entry struct {
-	name    string // relative path with slashes
+	name    string // relative path, separated by slashes
 	content []byte
-	mode    fs.FileMode // permissions; with fs.ModeDir for a directory, and maybe fs.ModeSticky
-	user    int         // ID of the owner, both as user and as group
+	mode    fs.FileMode // permissions, and fs.ModeDir for a directory, possibly with fs.ModeSticky
+	user    int         // ID of both the owner and the group
 }
 
-// writeZip writes a zip archive in which all files have the time at.
+// writeZip writes a zip archive of entries. at is the modification time of all files.
 func writeZip(w io.Writer, entries []entry, at time.Time) error {
 	archive := zip.NewWriter(w)
 	for _, e := range sorted(entries) {
@@ -39,9 +39,8 @@ func writeZip(w io.Writer, entries []entry, at time.Time) error {
 	return archive.Close()
 }
 
-// writeTarGzip writes a tar archive compressed with gzip.
 func writeTarGzip(w io.Writer, entries []entry, at time.Time) (err error) {
-	// The gzip header has neither name nor time, so that equal content gives equal bytes.
+	// The gzip header contains no name and no time, so that equal content gives equal bytes.
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -50,8 +49,8 @@ func writeTarGzip(w io.Writer, entries []entry, at time.Time) (err error) {
 	return writeTar(compressed, entries, at)
 }
 
-// writeTar writes a tar archive of entries, in which all files have the time at. It adds
-// the directories above that are not themselves entries; these belong to root.
+// writeTar writes a tar archive of entries. at is the modification time of all files.
+// writeTar also adds the parent directories that are not in entries; they belong to root.
 func writeTar(w io.Writer, entries []entry, at time.Time) error {
 	archive := tar.NewWriter(w)
 	made := map[string]bool{".": true, "": true}
@@ -83,7 +82,6 @@ func writeTar(w io.Writer, entries []entry, at time.Time) error {
 	return archive.Close()
 }
 
-// header returns the header of an entry in a tar archive.
 func header(e entry, at time.Time) *tar.Header {
 	h := &tar.Header{
 		Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.content)), Mode: int64(e.mode.Perm()),
@@ -101,8 +99,8 @@ func header(e entry, at time.Time) *tar.Header {
 	return h
 }
 
-// parents returns the directories above name, from the top; name itself comes last
-// if directory is true.
+// parents returns the parent directories of name, the topmost one first. If directory is true,
+// the last element is name itself.
 func parents(name string, directory bool) []string {
 	var above []string
 	if directory {

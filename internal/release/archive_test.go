@@ -27,7 +27,7 @@ func someEntries() []entry {
 	}
 }
 
-// readTar returns an archive's members by name.
+// readTar returns the headers and contents of an archive's members, by name.
 func readTar(t *testing.T, r io.Reader) (headers map[string]*tar.Header, contents map[string]string) {
 	t.Helper()
 	headers, contents = map[string]*tar.Header{}, map[string]string{}

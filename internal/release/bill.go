@@ -53,8 +53,8 @@ func bill(s source, p *program, goVersion, main string) ([]byte, error) {
 	document.SerialNumber = serialNumber(sum)
 	document.Metadata = &cyclonedx.Metadata{Timestamp: s.time.Format(time.RFC3339), Component: &root}
 	document.Components = &components
-	// A binary does not record which module depends on which, so all are stated as the
-	// program's direct dependencies.
+	// A binary does not record the dependencies between modules, so all modules are listed as
+	// direct dependencies of the program.
 	document.Dependencies = &[]cyclonedx.Dependency{{Ref: root.BOMRef, Dependencies: &references}}
 	var out bytes.Buffer
 	err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(document, cyclonedx.SpecVersion1_6)
@@ -63,13 +63,13 @@ func bill(s source, p *program, goVersion, main string) ([]byte, error) {
 
 // packageURL returns a Go module's package URL (https://github.com/package-url/purl-spec).
 func packageURL(path, version string) string {
-	// Escape a plus, because some programs would decode it as a space.
+	// Escape a plus sign, because some programs would decode it as a space.
 	return "pkg:golang/" + strings.ToLower(path) + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
 // serialNumber returns a UUID derived from the binary's SHA-256 (RFC 9562, version 8).
 func serialNumber(sum [sha256.Size]byte) string {
-	id := sum[:16] // sum is a copy, which may be changed
+	id := sum[:16] // may be changed, because sum is a copy
 	id[6] = id[6]&0x0f | 0x80
 	id[8] = id[8]&0x3f | 0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])

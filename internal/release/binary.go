@@ -11,17 +11,19 @@ import (
 	"strings"
 )
 
-// target is the Go package of the program.
+// target is the path of the program's main package.
 const target = "./cmd/" + name
 
-// compile builds the program for a platform and writes it to the file output.
+// compile builds the program for a platform and writes it to the file that output
+// names.
 func (r *release) compile(ctx context.Context, p platform, output string) error {
 	output, err := filepath.Abs(output)
 	if err != nil {
 		return err
 	}
-	// Switch off the stamps of go build about version control, because a source archive,
-	// which has no git repository, must give the same binary.
+	// Set the version by linker flags, and let go build record no version control information
+	// (-buildvcs=false): a build from a source archive, which has no git repository, must give
+	// the same binary.
 	stamps := "-s -w -X main.version=" + r.source.version
 	if r.source.revision != "" {
 		stamps += " -X main.revision=" + r.source.revision
@@ -35,8 +37,8 @@ func (r *release) compile(ctx context.Context, p platform, output string) error 
 	return nil
 }
 
-// buildEnvironment returns variables that override the caller's environment, so that the
-// same binary is built whatever that environment is.
+// buildEnvironment returns variables that override the environment of this process, so that the
+// binary does not depend on it.
 func buildEnvironment(p platform) []string {
 	return []string{
 		"GOOS=" + p.system, "GOARCH=" + p.processor, "CGO_ENABLED=0",
@@ -44,7 +46,7 @@ func buildEnvironment(p platform) []string {
 	}
 }
 
-// build builds the program for a platform, with its licences and bill of materials.
+// build compiles the program for a platform, and adds its licences and bill of materials.
 func (r *release) build(ctx context.Context, p platform, work string) (*program, error) {
 	path := filepath.Join(work, executable(p))
 	if err := r.compile(ctx, p, path); err != nil {

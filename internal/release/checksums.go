@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 )
 
-// checksums is the name of the file with the checksums, which sha256sum -c reads.
+// checksums is the name of the file with the checksums, in the format of sha256sum -c.
 const checksums = "SHA256SUMS"
 
 // writeChecksums writes SHA256SUMS with the checksums of all files in a directory.
 func writeChecksums(directory string) error {
-	files, err := os.ReadDir(directory) // sorted by name
+	files, err := os.ReadDir(directory) // the entries are sorted by name
 	if err != nil {
 		return err
 	}

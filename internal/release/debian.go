@@ -26,7 +26,7 @@ const description = ` yarn-submit sends a static Go binary, or any command as ta
  runtime here, and none in the containers it starts.`
 
 // defaults is the package's configuration file. It is a conffile (Debian's policy, section
-// 10.7), so dpkg keeps the administrator's changes.
+// 10.7), so dpkg preserves the administrator's changes.
 //
 //go:embed bobbin-defaults.conf
 var defaults []byte
@@ -58,9 +58,9 @@ func (r *release) writeDebian(w io.Writer, p *program) error {
 	}, r.source.time)
 }
 
-// debianFiles returns the package's files at the paths that Debian's policy demands. The
-// conffile is not among them, because md5sums must not list it: dpkg keeps its checksum
-// itself.
+// debianFiles returns the package's files at the paths that Debian's policy requires. The
+// result does not include the conffile, because md5sums must not list it: dpkg stores the
+// checksums of conffiles itself.
 func (r *release) debianFiles(p *program) ([]entry, error) {
 	documents := "./usr/share/doc/" + name + "/"
 	history := fmt.Sprintf("%s (%s) unstable; urgency=medium\n\n  * See %s/releases.\n\n -- %s  %s\n",
@@ -122,7 +122,7 @@ License: Apache-2.0
  /usr/share/common-licenses/Apache-2.0.
 `
 
-// control returns the package's control file.
+// control returns the content of the package's control file.
 func (r *release) control(p *program, files []entry) []byte {
 	kilobytes := 0
 	for _, file := range files {
@@ -140,7 +140,8 @@ func (r *release) control(p *program, files []entry) []byte {
 	return control.Bytes()
 }
 
-// md5sums returns the checksums with which dpkg --verify checks installed files.
+// md5sums returns the content of the file md5sums, with which dpkg --verify checks installed
+// files.
 func md5sums(files []entry) []byte {
 	var sums bytes.Buffer
 	for _, file := range sorted(files) {
@@ -149,7 +150,7 @@ func md5sums(files []entry) []byte {
 	return sums.Bytes()
 }
 
-// compressed returns content as gzip -9n compresses it: without name and time.
+// compressed returns content in the form that gzip -9n outputs: without a name and time.
 func compressed(content []byte) ([]byte, error) {
 	var out bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)

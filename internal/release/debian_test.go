@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// debianPackage writes the Debian package of the release that trial returns, and returns
-// its path.
+// debianPackage writes the Debian package of the release of trial, and returns the package's
+// path.
 func debianPackage(t *testing.T) string {
 	t.Helper()
 	r, p := trial()
@@ -36,7 +36,7 @@ func TestDebianPackageFields(t *testing.T) {
 	}
 	description := strings.Split(strings.TrimSpace(output(t, "dpkg-deb", "-f", path, "Description")), "\n")
 	require.Greater(t, len(description), 1)
-	// As lintian demands, the synopsis is short, does not end in a full stop, and does not
+	// lintian requires that the synopsis is short, does not end in a full stop, and does not
 	// contain the package's name.
 	require.Less(t, len(description[0]), 80)
 	require.NotContains(t, description[0], "yarn-submit")
@@ -84,7 +84,7 @@ func TestDebianPackageInstallsAndPurges(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644))
 	dpkg := func(args ...string) string {
 		t.Helper()
-		// The package has no maintainer scripts that would have to run as root.
+		// --force-not-root is possible because the package has no maintainer scripts.
 		return output(t, "dpkg", append([]string{"--root=" + root, "--log=" + os.DevNull, "--force-not-root", "--force-architecture", "--force-bad-path"}, args...)...)
 	}
 	dpkg("--install", path)
@@ -92,7 +92,7 @@ func TestDebianPackageInstallsAndPurges(t *testing.T) {
 	require.Contains(t, dpkg("--status", "yarn-submit"), "Status: install ok installed")
 	require.Empty(t, dpkg("--verify", "yarn-submit"), "md5sums")
 
-	// An upgrade and a removal of the package keep the administrator's settings.
+	// An upgrade and a removal of the package must not change the administrator's settings.
 	settings := filepath.Join(root, "etc/bobbin/bobbin-defaults.conf")
 	require.NoError(t, os.WriteFile(settings, []byte("yarn.queue batch\n"), 0o644))
 	dpkg("--install", path)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trial returns a release whose program is a shell script. The script need not be built,
-// but can be installed and run.
+// trial returns a release whose program is a shell script, so that it need not be compiled but
+// can be installed and run.
 func trial() (*release, *program) {
 	p := &program{
 		platform: platform{"linux", "amd64"}, content: []byte("#!/bin/sh\necho it runs\n"),
@@ -36,7 +36,7 @@ func trial() (*release, *program) {
 	}, p
 }
 
-// needs skips a test on a machine that lacks a tool. CI has all tools.
+// needs skips a test if the machine does not have one of the tools. CI has all tools.
 func needs(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {
@@ -48,7 +48,7 @@ func needs(t *testing.T, tools ...string) {
 	}
 }
 
-// output runs a tool and returns what it prints.
+// output runs a tool and returns its output.
 func output(t *testing.T, tool string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), tool, args...)

@@ -17,12 +17,11 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nobody is the ID of the image's user and group. By default, no user of a host has this
-// ID.
+// nobody is the ID of the user and group of the image. Hosts do not use this ID by default.
 const nobody = 65532
 
 // writeImage writes a container image as a tar archive in the OCI image layout. The archive
-// also has a manifest.json, for versions of docker load without OCI support.
+// also contains a manifest.json, for versions of docker load that do not support OCI.
 func (r *release) writeImage(w io.Writer, p *program) error {
 	image, err := r.image(p)
 	if err != nil {
@@ -97,11 +96,11 @@ type savedImage struct {
 	Layers   []string
 }
 
-// blob returns the path, in an OCI image layout, of the content with a digest.
+// blob returns the path of the blob with the given digest in an OCI image layout.
 func blob(digest v1.Hash) string { return "blobs/" + digest.Algorithm + "/" + digest.Hex }
 
-// image returns an image with the program, CA certificates, a user, and directories for the
-// user's home, for work and for temporary files.
+// image returns an image with the program, CA certificates, a user, and three directories: the
+// user's home, a working directory and a directory for temporary files.
 func (r *release) image(p *program) (v1.Image, error) {
 	roots, err := certificates()
 	if err != nil {
@@ -160,7 +159,8 @@ func (r *release) image(p *program) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// imageLayer returns an image layer with these files.
+// imageLayer returns an image layer with the entries as its files. at is the modification time
+// of all files.
 func imageLayer(entries []entry, at time.Time) (v1.Layer, error) {
 	var content bytes.Buffer
 	if err := writeTar(&content, entries, at); err != nil {
@@ -170,13 +170,13 @@ func imageLayer(entries []entry, at time.Time) (v1.Layer, error) {
 		tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
-// certificates returns Mozilla's CA certificates as PEM, from golang.org/x/crypto,
-// so that they depend only on that module's version.
+// certificates returns Mozilla's CA certificates in PEM format. They are from
+// golang.org/x/crypto, so that they depend only on the version of that module.
 func certificates() ([]byte, error) {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {
-		// Leave out a CA that is trusted only for some certificates, such as those issued
-		// before a date, because PEM cannot express that.
+		// Omit a CA whose trust has restrictions, such as only certificates issued before a
+		// date, because PEM cannot express a restriction.
 		if root.Constraint != nil {
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// imageArchive returns the image of the release that trial returns, as it is published.
+// imageArchive returns the image archive that writeImage creates for the release of trial.
 func imageArchive(t *testing.T) []byte {
 	t.Helper()
 	r, p := trial()
@@ -26,7 +26,7 @@ func imageArchive(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// layoutOf unpacks an image archive and opens it as an OCI layout.
+// layoutOf unpacks an image archive, opens it as an OCI layout and returns its image.
 func layoutOf(t *testing.T, archive []byte) v1.Image {
 	t.Helper()
 	directory := t.TempDir()

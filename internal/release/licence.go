@@ -18,20 +18,20 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// module is a Go module that is part of a binary.
+// module is a Go module whose code is in a binary.
 type module struct {
 	path     string // "std" for Go's standard library
 	version  string
-	sum      string   // as in go.sum: h1: and a hash; "" for the standard library
-	licences []string // SPDX identifiers; nil if the module's files contain no known licence
+	sum      string   // the module's h1: hash, as in go.sum; "" for the standard library
+	licences []string // SPDX identifiers; nil if no known licence was found in the module's files
 	texts    []entry  // the module's licence and NOTICE files
 }
 
-// goModule is the path that stands for Go's standard library.
+// goModule is the module path that represents Go's standard library.
 const goModule = "std"
 
-// modules returns the modules of a binary and Go's standard library, with the licences that
-// it reads from the module cache and from GOROOT.
+// modules returns the modules of a binary and Go's standard library. It reads their licences
+// from the module cache and from GOROOT.
 func modules(ctx context.Context, directory string, info *debug.BuildInfo) ([]module, error) {
 	var found []module
 	arguments := []string{"mod", "download", "-json"}
@@ -85,10 +85,11 @@ func goTool(ctx context.Context, directory string, args ...string) ([]byte, erro
 	return output, nil
 }
 
-// legalFile matches licence files, and NOTICE files, which must accompany licences.
+// legalFile matches the names of licence files and of NOTICE files, which must be distributed
+// too.
 var legalFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
 
-// readLicences reads the licence and NOTICE files in the module's directory.
+// readLicences reads the licence and NOTICE files in the module's root directory.
 func (m *module) readLicences(directory string) error {
 	files, err := os.ReadDir(directory)
 	if err != nil {
@@ -104,7 +105,8 @@ func (m *module) readLicences(directory string) error {
 		}
 		m.texts = append(m.texts, entry{name: file.Name(), content: content, mode: 0o644})
 		for _, match := range licensecheck.Scan(content).Match {
-			// A licence's URL alone does not mean that the module is under that licence.
+			// A match of only a licence's URL does not mean that the module is under that
+			// licence.
 			if !match.IsURL && !slices.Contains(m.licences, match.ID) {
 				m.licences = append(m.licences, match.ID)
 			}
@@ -113,7 +115,7 @@ func (m *module) readLicences(directory string) error {
 	return nil
 }
 
-// licenceTexts returns the licence files of all modules as one text.
+// licenceTexts returns the licence and NOTICE files of all modules as one text.
 func licenceTexts(modules []module) []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%s contains these modules, each under the terms that follow its name.\n", name)

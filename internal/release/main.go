@@ -1,10 +1,10 @@
-// Command release builds a release of yarn-submit: static binaries for Linux and
-// macOS on amd64 and arm64, in archives, Debian packages and container images, with
-// a software bill of materials for each platform, and checksums.
+// Command release builds a release of yarn-submit: static binaries for Linux and macOS on amd64
+// and arm64, in archives, Debian packages and container images, with a software bill of
+// materials for each platform, and checksums.
 //
-// The build is reproducible: the same source, Go release and options give the same
-// bytes in any directory and on any machine. The version, and the only time in the
-// files, are those of the git commit, or of -version and SOURCE_DATE_EPOCH.
+// The build is reproducible: the same source, Go release and options give the same bytes in any
+// directory and on any machine. The version, and the only time in the files, are from the git
+// commit, or from -version and SOURCE_DATE_EPOCH.
 //
 // Usage, from the module's root:
 //

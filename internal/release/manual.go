@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// shells are the shells with completions, each with the name of its file.
+// shells are the shells for which completions exist, each with the name of its completion file.
 var shells = []struct{ name, file string }{
 	{"bash", name + ".bash"},
 	{"fish", name + ".fish"},
 	{"zsh", "_" + name},
 }
 
-// manual runs a program built for this machine to get its man pages and completions. It
-// returns them as entries named man/… and completions/….
+// manual runs a program built for this machine to generate its man pages and shell completions.
+// It returns them as entries named man/… and completions/….
 func manual(ctx context.Context, program, work string, at time.Time) ([]entry, error) {
 	pages := filepath.Join(work, "man")
 	if err := os.Mkdir(pages, 0o755); err != nil {
@@ -54,11 +54,11 @@ func manual(ctx context.Context, program, work string, at time.Time) ([]entry, e
 	return entries, nil
 }
 
-// outputOf runs the program and returns its stdout.
+// outputOf runs the program with args and returns its stdout.
 func outputOf(ctx context.Context, program string, at time.Time, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, program, args...)
-	// The environment has no Hadoop configuration and no settings, so that the output
-	// does not depend on them. Man pages contain the month of SOURCE_DATE_EPOCH.
+	// The environment contains no Hadoop configuration and no settings, because the output must
+	// not depend on them. SOURCE_DATE_EPOCH sets the month in the man pages.
 	command.Env = []string{"HOME=" + filepath.Dir(program), "TZ=UTC", "SOURCE_DATE_EPOCH=" + strconv.FormatInt(at.Unix(), 10)}
 	output, err := command.Output()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// script writes a shell script that is run as yarn-submit, and returns its path.
+// script writes a shell script that the tests run as yarn-submit, and returns its path.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

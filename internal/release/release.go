@@ -10,15 +10,14 @@ import (
 	"runtime"
 )
 
-// name is the name of the program, of its Debian package and of its image.
+// name is the name of the program, of its Debian package and of its container image.
 const name = "yarn-submit"
 
-// platform is an operating system and a processor, by Go's names.
+// platform is an operating system and a processor architecture, with their names in Go.
 type platform struct{ system, processor string }
 
 func (p platform) String() string { return p.system + "/" + p.processor }
 
-// allPlatforms lists the platforms of a release.
 var allPlatforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 
 // release is a release that is being built.
@@ -26,20 +25,20 @@ type release struct {
 	source    source
 	output    string // the directory to which the release's files are written
 	platforms []platform
-	log       io.Writer // receives a line for each step
+	log       io.Writer // receives a line for each step of the build
 
 	// Set by prepare:
 	programs map[platform]*program
-	manual   []entry // man pages and completions, by their path in archives
-	texts    []entry // LICENSE, README.md
+	manual   []entry // man pages and shell completions, with their paths in archives
+	texts    []entry // LICENSE and README.md
 }
 
-// program is the program built for one platform.
+// program is the program as built for one platform.
 type program struct {
 	platform platform
 	content  []byte
-	modules  []module // the modules in the binary, without the main module
-	licences []byte   // the texts of the modules' licences
+	modules  []module // the modules in the binary, except the main module
+	licences []byte   // the texts of the modules' licences, concatenated
 	bill     []byte   // the bill of materials, as CycloneDX JSON
 }
 
@@ -63,7 +62,7 @@ func (r *release) make(ctx context.Context) error {
 	return writeChecksums(r.output)
 }
 
-// prepare builds all programs, and gets the texts and man pages to pack.
+// prepare builds all programs, and creates the texts and man pages that archives contain.
 func (r *release) prepare(ctx context.Context, work string) error {
 	r.programs = map[platform]*program{}
 	for _, p := range r.platforms {
@@ -93,7 +92,7 @@ func (r *release) prepare(ctx context.Context, work string) error {
 	return err
 }
 
-// publish writes all files of the release for one platform.
+// publish writes all files of the release for the platform of p.
 func (r *release) publish(p *program) error {
 	stem := fmt.Sprintf("%s_%s_%s_%s", name, r.source.number(), p.platform.system, p.platform.processor)
 	fmt.Fprintln(r.log, "packing", stem)
@@ -113,7 +112,8 @@ func (r *release) publish(p *program) error {
 	)
 }
 
-// archive returns the files of a platform's archive, below directory.
+// archive returns the entries of the archive for a platform. directory is the directory in the
+// archive that contains them all.
 func (r *release) archive(directory string, p *program) []entry {
 	entries := []entry{
 		{name: name, content: p.content, mode: 0o755},
@@ -121,8 +121,8 @@ func (r *release) archive(directory string, p *program) []entry {
 	}
 	entries = append(entries, r.texts...)
 	entries = append(entries, r.manual...)
-	// yarn-submit run sends its own program to the cluster. As the cluster's platform may
-	// differ from this one, archives also contain the programs for Linux.
+	// yarn-submit run sends its own program to the cluster. The cluster's platform may differ
+	// from the platform of the archive, so the archive also contains the programs for Linux.
 	for _, other := range allPlatforms {
 		if built := r.programs[other]; built != nil && other.system == "linux" && other != p.platform {
 			entries = append(entries, entry{name: executable(other), content: built.content, mode: 0o755})
@@ -134,8 +134,8 @@ func (r *release) archive(directory string, p *program) []entry {
 	return entries
 }
 
-// executable returns the name of the program for p in an archive for another platform, such
-// as "yarn-submit-linux-arm64". In the archive for p, the program is named yarn-submit.
+// executable returns the name of the program for p in an archive for another platform, such as
+// "yarn-submit-linux-arm64". In the archive for p itself, its name is yarn-submit.
 func executable(p platform) string { return name + "-" + p.system + "-" + p.processor }
 
 func (r *release) write(file string, content []byte) error {
@@ -145,7 +145,7 @@ func (r *release) write(file string, content []byte) error {
 	})
 }
 
-// pack creates a file of the release and calls write to write its content.
+// pack creates a file of the release, and calls the function "write" to write its content.
 func (r *release) pack(file string, write func(io.Writer) error) (err error) {
 	created, err := os.Create(filepath.Join(r.output, file))
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *release) pack(file string, write func(io.Writer) error) (err error) {
 }
 
 // emptyDirectory creates the directory. It fails if the directory exists and is not empty,
-// because an older release's files must not get into the checksums.
+// because the checksums would then include the files of an older release.
 func emptyDirectory(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err

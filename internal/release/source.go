@@ -13,11 +13,11 @@ import (
 
 // source is the source code from which a release is built.
 type source struct {
-	directory string    // the module's root
-	version   string    // v1.2.3, or v1.2.3-4-g0123456 four commits after that tag
+	directory string    // root directory of the module
+	version   string    // v1.2.3, or v1.2.3-4-g0123456 for a commit that is four commits after that tag
 	revision  string    // the git commit; "" if unknown
-	time      time.Time // the only time that appears in the release's files; UTC, whole seconds
-	dirty     bool      // there are uncommitted changes
+	time      time.Time // time of the commit, in UTC and whole seconds; the only time in the release's files
+	dirty     bool      // whether there are uncommitted changes
 }
 
 var (
@@ -25,9 +25,9 @@ var (
 	beyondTag    = regexp.MustCompile(`^(.*)-(\d+)-(g[0-9a-f]+)$`)
 )
 
-// describe returns the source in a directory, with version, revision and time from
-// git. version and epoch (seconds since 1970, as in SOURCE_DATE_EPOCH), unless
-// empty, replace git's. Without git, as in a source archive, both are required.
+// describe returns the source in a directory, with version, revision and time from git. version
+// and epoch (seconds since 1970, as in SOURCE_DATE_EPOCH) override git's values unless they are
+// empty. Both are required if there is no git repository, as in a source archive.
 func describe(ctx context.Context, directory, version, epoch string) (source, error) {
 	found := source{directory: directory, version: version}
 	revision, err := git(ctx, directory, "rev-parse", "HEAD")
@@ -51,7 +51,7 @@ func describe(ctx context.Context, directory, version, epoch string) (source, er
 	return found, nil
 }
 
-// setFromGit sets revision, time and dirty from git, and also version if that is empty.
+// setFromGit sets revision, time and dirty from git. It also sets version if version is empty.
 func (s *source) setFromGit(ctx context.Context, revision string) error {
 	s.revision = revision
 	committed, err := git(ctx, s.directory, "log", "-1", "--format=%ct")
@@ -72,7 +72,7 @@ func (s *source) setFromGit(ctx context.Context, revision string) error {
 		return nil
 	}
 	s.version, err = git(ctx, s.directory, "describe", "--tags", "--match", "v[0-9]*", "--abbrev=12")
-	if err != nil { // there is no version tag
+	if err != nil { // the repository has no version tag
 		count, err := git(ctx, s.directory, "rev-list", "--count", "HEAD")
 		if err != nil {
 			return err
@@ -88,9 +88,8 @@ func (s *source) setFromGit(ctx context.Context, revision string) error {
 // number returns the version without the "v".
 func (s source) number() string { return strings.TrimPrefix(s.version, "v") }
 
-// debian returns the version in a form that Debian orders correctly. A release candidate
-// comes before the release, and what was built some commits after a tag comes after the
-// tag's release.
+// debian returns the version in a form that Debian orders correctly: a release candidate
+// precedes the release, and a build some commits after a tag follows the tag's release.
 func (s source) debian() string {
 	number, dirty := strings.CutSuffix(s.number(), "-dirty")
 	after := ""
@@ -104,7 +103,7 @@ func (s source) debian() string {
 	return strings.ReplaceAll(number, "-", ".") + after
 }
 
-// git runs git in the directory and returns its output.
+// git runs a git command in the directory and returns its output.
 func git(ctx context.Context, directory string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "git", args...)
 	command.Dir = directory

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// repository is a git repository with one commit, made at 1700000000.
+// repository creates a git repository with one commit, whose Unix time is 1700000000.
 func repository(t *testing.T) (directory string, git func(args ...string) string) {
 	t.Helper()
 	directory = t.TempDir()

@@ -1,4 +1,4 @@
-// Package route finds the address of this machine that it uses to reach other hosts.
+// Package route determines which address of this machine is used to reach other hosts.
 package route
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// lookupTimeout limits how long resolving the name of a target may take.
+// lookupTimeout is the timeout for resolving the host name of one target.
 const lookupTimeout = 10 * time.Second
 
 // SourceIP returns the local address that this machine uses to reach the first of targets

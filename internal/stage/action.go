@@ -2,64 +2,64 @@ package stage
 
 import "fmt"
 
-// Action is what the owner of a [Graph] must do: a [Plan], [Run], [Drain], [Abort],
-// [RolledBack], [JobDone] or [JobFailed].
+// Action is an action that the owner of a [Graph] must carry out: a [Plan], [Run], [Drain],
+// [Abort], [RolledBack], [JobDone] or [JobFailed].
 type Action interface{ action() }
 
-// Plan asks for the number of the stage's tasks, now that the outputs of all its
-// parents are there. Answer with [Graph.Planned]. Only the latest Plan of a stage
-// counts: if outputs of a parent are lost before the answer, the answer is ignored
-// and the stage is planned again later.
+// Plan requests the number of tasks of a stage. The outputs of all its parents exist. The owner
+// must call [Graph.Planned]. If outputs of a parent are lost before this call, the call is
+// ignored, and the stage gets another Plan later.
 type Plan struct{ Stage StageID }
 
-// Run starts an attempt of the stage: run these tasks. At this moment, the outputs
-// of all parents of the stage are there.
+// Run starts an attempt of a stage. At this time, the outputs of all parents of the stage
+// exist.
 type Run struct {
 	Stage StageID
-	// Attempt identifies the attempt. No other attempt of any stage has the same.
+	// Attempt identifies the attempt among the attempts of all stages.
 	Attempt uint64
-	// Tasks are the indexes of the tasks to run, in ascending order. These are the tasks
-	// that have no result and that no other attempt still runs.
+	// Tasks are the indexes of the tasks to run, in ascending order. They are the tasks that
+	// have no result and that no other live attempt will run.
 	Tasks []int
-	// Priority is the priority of the attempt. Its Job is the first job that needs the stage.
+	// Priority is the priority of the attempt. Priority.Job is the first job that needs the
+	// stage.
 	Priority Priority
 }
 
-// Priority orders attempts: by job, then by stage, lower numbers first. Stages are
-// numbered as they become known, parents before the stages that read them.
+// Priority orders attempts: by job, then by stage, lower numbers first. Stages are numbered in
+// the order in which they are added to the graph, parents before their readers.
 type Priority struct {
 	Job   JobID
 	Stage uint64
 }
 
-// Drain asks to start no more tasks of an attempt, because outputs that they read are
-// lost. Tasks that run may continue: they fail if they read a lost output, and
-// otherwise their results count. Report their ends, then call [Graph.SetEnded]. Stopping
-// the tasks that run, or starting all other tasks, is also correct, but slower.
+// Drain requests that no more tasks of an attempt are started, because outputs that they read
+// are lost. Running tasks may continue: a task fails if it reads a lost output, and otherwise
+// its result counts. Report the ends of running tasks, then call [Graph.SetEnded]. Stopping the
+// running tasks, or starting all other tasks, is also correct, but slower.
 type Drain struct {
 	Stage   StageID
 	Attempt uint64
 }
 
-// Abort asks to stop all tasks of an attempt. Later reports about it are ignored.
+// Abort requests that all tasks of an attempt are stopped. Later reports about it are ignored.
 type Abort struct {
 	Stage   StageID
 	Attempt uint64
 	Reason  string
 }
 
-// RolledBack reports that all outputs of a map stage were dropped because output that
-// the stage has read, directly or through other stages, has changed. Its tasks run
+// RolledBack means that all outputs of a map stage were dropped, because an output from which
+// they were computed, directly or through other stages, has changed. The stage's tasks run
 // again if a job needs them.
 type RolledBack struct{ Stage StageID }
 
-// JobDone reports that all tasks of the job's result stage have results. It is the
-// last action of the job.
+// JobDone means that all tasks of the job's result stage have results. It is the last action of
+// the job.
 type JobDone struct{ Job JobID }
 
-// JobFailed reports that the job has failed or was cancelled. Err is a [*FetchError],
-// a [*ChangedError], or the error that was given to [Graph.SetEnded] or
-// [Graph.Cancel]. It is the last action of the job.
+// JobFailed means that the job has failed or was cancelled. Err is a [*FetchError], a
+// [*ChangedError], or the error that was passed to [Graph.SetEnded] or [Graph.Cancel]. It is
+// the last action of the job.
 type JobFailed struct {
 	Job JobID
 	Err error
@@ -73,7 +73,7 @@ func (RolledBack) action() {}
 func (JobDone) action()    {}
 func (JobFailed) action()  {}
 
-// The reasons of [Abort].
+// Values of Abort.Reason.
 const (
 	notNeeded      = "no job needs it"
 	outputsChanged = "what its tasks have read has changed"
@@ -81,13 +81,13 @@ const (
 	released       = "its shuffle was released"
 )
 
-// FetchError is the error of jobs that fail because they need a stage of which too many
-// attempts in a row had fetch failures.
+// FetchError is the error of jobs that fail because too many attempts in a row of a stage that
+// they need had fetch failures.
 type FetchError struct {
 	Stage    StageID
-	Attempts int       // how many attempts in a row had fetch failures
-	Shuffle  ShuffleID // the shuffle of the output that could not be read last
-	Map      int       // the map task of that output
+	Attempts int       // number of attempts in a row with fetch failures
+	Shuffle  ShuffleID // the shuffle of the output in the latest fetch failure
+	Map      int       // the map task of this output
 }
 
 // Error describes the failure in one line.
@@ -96,13 +96,13 @@ func (e *FetchError) Error() string {
 		e.Stage, e.Attempts, e.Map, e.Shuffle)
 }
 
-// ChangedError is the error of a job that fails because map output changed: results that
-// the job has received were computed from the output, which was then lost, made again,
-// and is now different.
+// ChangedError is the error of a job that fails because map output changed: results that the
+// job has received were computed from an output, which was then lost, computed again, and is
+// now different.
 type ChangedError struct {
-	Stage   StageID // the map stage that is not deterministic
-	Map     int     // its task that ran again
-	Results int     // how many tasks of the job's result stage had results
+	Stage   StageID // the map stage, which is not deterministic
+	Map     int     // the stage's task that ran again
+	Results int     // number of tasks of the job's result stage that had results
 }
 
 // Error describes the failure in one line.

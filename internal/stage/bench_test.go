@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// mapped returns a graph with a job whose map stages, of 10,000 tasks each, are
-// complete, with outputs on 100 executors.
+// mapped returns a graph with a job whose map stages, with 10,000 tasks each, are complete,
+// with outputs on 100 executors.
 func mapped(shuffles int) *stage.Graph {
 	g := stage.New(stage.Config{})
 	var specs []stage.ShuffleSpec
@@ -30,8 +30,8 @@ func mapped(shuffles int) *stage.Graph {
 	return g
 }
 
-// BenchmarkShuffle10000x10000 runs a job of 10,000 map and 10,000 result tasks. It
-// prints the memory that the graph takes when all map output is there.
+// BenchmarkShuffle10000x10000 runs a job of 10,000 map and 10,000 result tasks. It reports the
+// memory of the graph when all map outputs exist.
 func BenchmarkShuffle10000x10000(b *testing.B) {
 	b.ReportAllocs()
 	var before, after runtime.MemStats
@@ -52,8 +52,8 @@ func BenchmarkShuffle10000x10000(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000, "ns/task")
 }
 
-// BenchmarkExecutorsLost loses 1 of 100 executors. Together, these have the outputs of 100
-// shuffles of 10,000 map tasks each.
+// BenchmarkExecutorsLost loses 1 of 100 executors. Together, the executors have the outputs of
+// 100 shuffles with 10,000 map tasks each.
 func BenchmarkExecutorsLost(b *testing.B) {
 	g := mapped(100)
 	lost := 0

@@ -16,13 +16,13 @@ import (
 // partitions is the number of partitions of each shuffle.
 const partitions = 4
 
-// dataFlow describes the shuffles of a test, whose tasks compute sums of numbers by key.
+// dataFlow describes the shuffles of a test. Their tasks compute sums of numbers by key.
 type dataFlow struct {
 	specs  map[stage.ShuffleID]stage.ShuffleSpec
 	random map[stage.ShuffleID]bool // map stages that are not deterministic
 }
 
-// versions are the random choices of tasks from which data was computed, by the task's block.
+// versions maps the blocks from which data was computed to the random choices of their tasks.
 type versions map[blockID]int
 
 func mix(numbers ...uint64) uint64 {
@@ -46,7 +46,7 @@ func newDataFlow(seed uint64, anyRandom bool) dataFlow {
 		}
 		if anyRandom && random.IntN(3) == 0 {
 			d.random[id] = true
-			spec.Determinate = random.IntN(2) == 0 // if it is set, the stage breaks its promise
+			spec.Determinate = random.IntN(2) == 0 // if it is set, the stage violates its promise
 		}
 		d.specs[id] = spec
 	}
@@ -57,8 +57,8 @@ func (d dataFlow) tasks(id stage.StageID) int {
 	return 1 + int(mix(uint64(id.Shuffle), uint64(id.Job))%partitions)
 }
 
-// compute runs a task on the outputs of all map tasks that it reads. version is the
-// random choice of a task that is not deterministic.
+// compute runs a task on the outputs of all map tasks that it reads. version is the random
+// choice of the task; it has an effect only if the task is not deterministic.
 func (d dataFlow) compute(id stage.StageID, task int, reads []stage.ShuffleID, inputs map[stage.ShuffleID][]*block, version int) *block {
 	out := &block{versions: versions{}}
 	for p := range out.sums {
@@ -68,7 +68,7 @@ func (d dataFlow) compute(id stage.StageID, task int, reads []stage.ShuffleID, i
 		version = 0
 	}
 	emit := func(key, value uint64) {
-		if d.random[id.Shuffle] { // if the task emits no record, its choice has no effect
+		if d.random[id.Shuffle] { // if the task emits no record, its random choice has no effect
 			out.versions[blockID{shuffle: id.Shuffle, task: task}] = version
 		}
 		key = mix(key, uint64(id.Shuffle)) % 16
@@ -102,8 +102,8 @@ func (b *block) checksum() (sum uint64) {
 	return sum
 }
 
-// check compares the results of a job with a plain computation from the same random
-// choices. All results must have been computed from the same choice of each task.
+// check compares the results of a job with a direct computation from the same random choices.
+// All results must have been computed from the same choice of each task.
 func (d dataFlow) check(job *runningJob) error {
 	chosen := versions{}
 	for task, result := range job.results {
@@ -136,7 +136,8 @@ func (d dataFlow) check(job *runningJob) error {
 
 var errCancelled = errors.New("cancelled")
 
-// chaos runs jobs while executors are lost, and adds to total how often what happened.
+// chaos runs jobs while executors are lost, and adds the number of events of each kind to
+// total.
 func chaos(t *testing.T, seed uint64, anyRandom bool, total map[string]int) {
 	data := newDataFlow(seed, anyRandom)
 	c := newCluster(seed, data)
@@ -156,7 +157,7 @@ func chaos(t *testing.T, seed uint64, anyRandom bool, total map[string]int) {
 				}
 				c.submit(stage.JobID(submitted), reads)
 			}
-		case step > 20_000: // let the jobs end without more failures
+		case step > 20_000: // from now on, let the jobs end without further failures
 			c.next(n)
 		case n < 15:
 			c.kill(pick(c, c.executors))
@@ -200,7 +201,7 @@ func chaos(t *testing.T, seed uint64, anyRandom bool, total map[string]int) {
 	}
 }
 
-// next lets a message arrive, a task start or a task go on.
+// next delivers an event, starts a task or continues a running task.
 func (c *cluster) next(n int) {
 	switch n % 5 {
 	case 0, 1:

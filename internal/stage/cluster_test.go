@@ -10,22 +10,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// cluster runs the tasks that a graph asks for. Each task computes real output from what it
-// fetches from the stores of executors. One random choice at a time decides what happens
-// next. Reports arrive after a random time and may overtake each other.
+// cluster simulates executors that run the tasks of a graph's attempts. Each task computes real
+// output from the blocks that it fetches from executors. Each step is chosen at random. Reports
+// reach the graph after a random time, not necessarily in the order in which they were sent.
 type cluster struct {
 	*rand.Rand
 	*stage.Graph
 	data      dataFlow
-	executors []*store // executors that are alive
+	executors []*store // executors that have not been lost
 	started   int      // number of executors started so far
 	sets      []*taskSet
 	running   []*runningTask
 	inbox     []func() []stage.Action
 	jobs      map[stage.JobID]*runningJob
 	failed    []stage.JobFailed
-	counts    map[string]int // how often what happened, such as "fetch failures"
-	err       error          // an error of the graph or of its owner; nil if there was none
+	counts    map[string]int // numbers of events by kind, such as "fetch failures"
+	err       error          // an error of the graph or of this simulation; nil if there was none
 }
 
 type store struct {
@@ -42,12 +42,12 @@ type blockID struct {
 
 // block is the output of a map task, or the result of a result task.
 type block struct {
-	sums     [partitions]map[uint64]uint64 // by key
+	sums     [partitions]map[uint64]uint64 // sums of numbers, by key
 	versions versions
 	damaged  bool
 }
 
-// sorted returns the IDs of the blocks in a fixed order.
+// sorted returns the IDs of the store's blocks in a fixed order.
 func (s *store) sorted() []blockID {
 	return slices.SortedFunc(maps.Keys(s.blocks), func(a, b blockID) int {
 		return cmp.Or(cmp.Compare(a.shuffle, b.shuffle), cmp.Compare(a.task, b.task), cmp.Compare(a.attempt, b.attempt))
@@ -71,7 +71,7 @@ type runningTask struct {
 	fetched map[stage.ShuffleID][]*block
 }
 
-// input is a map output that a task has to fetch, as it was known when the task began.
+// input is a map output that a task must fetch, with its location at the start of the task.
 type input struct {
 	shuffle stage.ShuffleID
 	task    int
@@ -104,7 +104,7 @@ func (c *cluster) addExecutor() {
 
 func pick[T any](c *cluster, list []T) T { return list[c.IntN(len(list))] }
 
-// later delivers an event after a random time.
+// later delivers an event to the graph after a random time.
 func (c *cluster) later(event func() []stage.Action) { c.inbox = append(c.inbox, event) }
 
 func (c *cluster) submit(id stage.JobID, reads []stage.ShuffleID) {
@@ -131,7 +131,7 @@ func (c *cluster) act(actions []stage.Action) {
 		case stage.Abort:
 			set := c.set(a.Attempt)
 			set.waiting, set.over = nil, true
-			if c.IntN(2) == 0 { // otherwise the tasks still run for a while
+			if c.IntN(2) == 0 { // otherwise the tasks continue to run for some time
 				c.running = slices.DeleteFunc(c.running, func(t *runningTask) bool { return t.set == set })
 			}
 		case stage.RolledBack:
@@ -154,7 +154,7 @@ func (c *cluster) set(attempt uint64) *taskSet {
 	return c.sets[slices.IndexFunc(c.sets, func(s *taskSet) bool { return s.run.Attempt == attempt })]
 }
 
-// endSet reports the end of a set if none of its tasks runs and none will start.
+// endSet reports the end of a task set if none of its tasks runs and none will start.
 func (c *cluster) endSet(set *taskSet) {
 	if set.over || set.running > 0 || len(set.waiting) > 0 && !set.drained {
 		return
@@ -163,7 +163,7 @@ func (c *cluster) endSet(set *taskSet) {
 	c.later(func() []stage.Action { return c.SetEnded(set.run.Attempt, nil) })
 }
 
-// startTask starts a waiting task, or a speculative copy of a running one.
+// startTask starts a waiting task, or a speculative copy of a running task.
 func (c *cluster) startTask() {
 	var ready []*taskSet
 	for _, set := range c.sets {
@@ -199,8 +199,8 @@ func (c *cluster) launch(set *taskSet, task int) {
 	c.running = append(c.running, t)
 }
 
-// reads returns what the stage reads; nil for the result stage of a job that has
-// ended.
+// reads returns the shuffles that the stage reads; nil if it is the result stage of a job that
+// has ended.
 func (c *cluster) reads(id stage.StageID) []stage.ShuffleID {
 	if id.Job == 0 {
 		return c.data.specs[id.Shuffle].Reads
@@ -211,7 +211,7 @@ func (c *cluster) reads(id stage.StageID) []stage.ShuffleID {
 	return nil
 }
 
-// stepTask lets a running task fetch an input, or end.
+// stepTask makes a random running task fetch an input or, if it has fetched all inputs, end.
 func (c *cluster) stepTask() {
 	if len(c.running) == 0 {
 		return
@@ -240,8 +240,8 @@ func (c *cluster) stepTask() {
 	c.endSet(t.set)
 }
 
-// endAttempt removes a running task, and returns whether its end is to be reported. Of
-// several copies of a task, only the end of the first is reported.
+// endAttempt removes a running task, and returns whether its end must be reported. If a task
+// has several copies, only the end of the copy that ends first is reported.
 func (c *cluster) endAttempt(t *runningTask) bool {
 	c.running = slices.DeleteFunc(c.running, func(other *runningTask) bool { return other == t })
 	t.set.running--
@@ -258,7 +258,7 @@ func (c *cluster) endTask(t *runningTask) {
 	}
 	made := c.data.compute(id, t.task, c.reads(id), t.fetched, c.IntN(2))
 	output := stage.Output{Executor: t.on.id, Host: t.on.host, Checksum: made.checksum()}
-	if key := (blockID{id.Shuffle, t.task, t.set.run.Attempt}); id.Job == 0 && t.on.blocks[key] == nil { // the output of a copy must not replace an earlier one
+	if key := (blockID{id.Shuffle, t.task, t.set.run.Attempt}); id.Job == 0 && t.on.blocks[key] == nil { // the output of a copy must not overwrite the output of another copy
 		t.on.blocks[key] = made
 	}
 	if first {
@@ -286,8 +286,8 @@ func (c *cluster) deliver() {
 	c.act(event())
 }
 
-// kill ends executors, whose losses are reported together. The tasks that they ran are
-// launched again by their sets.
+// kill ends executors and reports their losses in one event. Their task sets launch the tasks
+// that ran on them again.
 func (c *cluster) kill(executors ...*store) {
 	var ids []string
 	for _, e := range executors {
@@ -317,13 +317,13 @@ func (c *cluster) end(e *store) {
 	}
 }
 
-// killHost ends all executors of a host.
+// killHost kills all executors of a random host.
 func (c *cluster) killHost() {
 	host := pick(c, c.executors).host
 	c.kill(slices.DeleteFunc(slices.Clone(c.executors), func(e *store) bool { return e.host != host })...)
 }
 
-// decommission hands the outputs of an executor over, then ends it.
+// decommission copies the outputs of a random executor to others, then ends it.
 func (c *cluster) decommission() {
 	from := pick(c, c.executors)
 	for _, id := range from.sorted() {
@@ -343,7 +343,7 @@ func (c *cluster) decommission() {
 	c.kill(from)
 }
 
-// damage makes an output unreadable.
+// damage makes a random output unreadable.
 func (c *cluster) damage() {
 	e := pick(c, c.executors)
 	if len(e.blocks) > 0 {

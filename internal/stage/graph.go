@@ -8,25 +8,24 @@ import (
 
 // Config configures a graph.
 type Config struct {
-	// MaxFetchFailures is how many attempts of a stage in a row may have fetch failures,
-	// without any result in between, before the jobs that need the stage fail; 0
-	// means 4.
+	// MaxFetchFailures is how many attempts in a row of a stage may have fetch failures,
+	// without any result in between, before the jobs that need the stage fail. 0 means 4.
 	MaxFetchFailures int
 }
 
-// ShuffleSpec describes a shuffle and the map stage that makes it.
+// ShuffleSpec describes a shuffle and the map stage that writes it.
 type ShuffleSpec struct {
 	ID    ShuffleID
 	Reads []ShuffleID // the shuffles that the map stage reads
-	// Determinate promises that the map stage makes the same output whenever it reads the
-	// same input. The graph checks whether the promise is kept. If output of a map stage
-	// is lost, the stages that read it only drain if the output is promised to be the same
-	// when it is made again; otherwise, their attempts are aborted.
+	// Determinate promises that the map stage writes the same output whenever it reads the same
+	// input. The graph verifies this by checksums. If an output of the stage is lost, attempts
+	// that read it drain if the output will be the same when it is computed again; otherwise
+	// they are aborted.
 	Determinate bool
 }
 
-// Graph is the state of all jobs, stages and shuffles. It is not safe for concurrent use.
-// Its methods ignore a report that is late, repeated or about something that has ended.
+// Graph is the state of all jobs, stages and shuffles. It is not safe for concurrent use. Its
+// methods ignore reports that are late or repeated, or whose job, stage or attempt has ended.
 type Graph struct {
 	config   Config
 	jobs     []*job // in the order of their submission
@@ -35,8 +34,8 @@ type Graph struct {
 	attempts map[uint64]*attempt
 	outputs  outputLocations
 
-	awaitingPlan map[*stage]struct{} // stages with a Plan that waits for its answer
-	unused       []*stage            // stages that may have become unknown; see forgetUnused
+	awaitingPlan map[*stage]struct{} // stages for which a Plan was returned and Planned was not called yet
+	unused       []*stage            // stages that may have to be removed; see forgetUnused
 	actions      []Action
 
 	lastStage, lastAttempt uint64
@@ -47,7 +46,7 @@ type Graph struct {
 type job struct {
 	id     JobID
 	result *stage
-	stages []*stage // all stages that it refers to, parents first; the last is result
+	stages []*stage // all stages that it refers to, parents first; the last element is result
 }
 
 // New returns a graph without jobs.
@@ -63,11 +62,11 @@ func New(config Config) *Graph {
 	}
 }
 
-// Submit adds a job whose result stage reads the given shuffles. shuffles describes these
-// shuffles and all shuffles that they are made from. It need not describe shuffles that
-// are known; other shuffles in it are ignored. Submit fails, and changes nothing, if the
-// job is known, or if a shuffle is not described, is described in another way than before,
-// or is made from itself.
+// Submit adds a job whose result stage reads the shuffles in reads. The argument shuffles
+// describes these shuffles and all shuffles from which they are computed; shuffles that the
+// graph contains may be missing. Descriptions of other shuffles are ignored. Submit fails, and
+// changes nothing, if the graph contains the job, or if a shuffle is not described, is
+// described differently than before, or is computed from itself.
 func (g *Graph) Submit(id JobID, reads []ShuffleID, shuffles []ShuffleSpec) ([]Action, error) {
 	if id == 0 || g.results[id] != nil {
 		return nil, fmt.Errorf("job %d is submitted already, or is 0", id)
@@ -98,8 +97,9 @@ func (g *Graph) Submit(id JobID, reads []ShuffleID, shuffles []ShuffleSpec) ([]A
 	return g.schedule(), nil
 }
 
-// order returns the shuffles in reads and those that they are made from, each after the
-// shuffles that it is made from. It leaves out what known shuffles are made from.
+// order returns the shuffles in reads and the shuffles from which they are computed, each after
+// the shuffles from which it is computed. It omits the ancestors of shuffles that the graph
+// contains.
 func (g *Graph) order(reads []ShuffleID, specs map[ShuffleID]ShuffleSpec) ([]ShuffleID, error) {
 	var order []ShuffleID
 	const (
@@ -141,7 +141,7 @@ func (g *Graph) order(reads []ShuffleID, specs map[ShuffleID]ShuffleSpec) ([]Shu
 	return order, nil
 }
 
-// unique returns the ids in ascending order, each once.
+// unique returns the ids in ascending order without duplicates.
 func unique(ids []ShuffleID) []ShuffleID { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
 // reads returns the shuffles that the stage reads, in ascending order.
@@ -164,7 +164,7 @@ func (g *Graph) addStage(id StageID, reads []ShuffleID) *stage {
 	return s
 }
 
-// withAncestors returns the stage and all that it is made from, parents first.
+// withAncestors returns s and all stages from which it is computed, parents first.
 func withAncestors(s *stage) []*stage {
 	var order []*stage
 	seen := make(map[*stage]bool)
@@ -183,13 +183,14 @@ func withAncestors(s *stage) []*stage {
 	return order
 }
 
-// Cancel ends a job with the given error as the reason.
+// Cancel ends a job with a [JobFailed] whose error is reason.
 func (g *Graph) Cancel(id JobID, reason error) []Action {
 	g.endJobs(JobFailed{Err: reason}, func(j *job) bool { return j.id == id })
 	return g.schedule()
 }
 
-// endJobs ends the selected jobs. For each, it adds the action failed with the job's id.
+// endJobs ends the selected jobs. For each of them, it adds an action: a copy of failed with the
+// job's id.
 func (g *Graph) endJobs(failed JobFailed, selected func(*job) bool) {
 	g.jobs = slices.DeleteFunc(g.jobs, func(j *job) bool {
 		if !selected(j) {
@@ -202,7 +203,7 @@ func (g *Graph) endJobs(failed JobFailed, selected func(*job) bool) {
 	})
 }
 
-// dropJob removes a job's references to its stages.
+// dropJob removes the job's references to its stages.
 func (g *Graph) dropJob(j *job) {
 	for _, s := range j.stages {
 		if s.jobs--; s.jobs == 0 {
@@ -212,7 +213,7 @@ func (g *Graph) dropJob(j *job) {
 	g.unused = append(g.unused, j.stages...)
 }
 
-// Release drops the outputs of a shuffle. A job that needs them makes them again.
+// Release drops the outputs of a shuffle. A job that needs them computes them again.
 func (g *Graph) Release(shuffle ShuffleID) []Action {
 	s := g.maps[shuffle]
 	if s == nil {
@@ -221,15 +222,15 @@ func (g *Graph) Release(shuffle ShuffleID) []Action {
 	g.abortAll(s, released)
 	for task := range s.outputs {
 		g.outputs.drop(s, task)
-		s.outputs[task].attempt = 0 // so that Relocated does not find it
+		s.outputs[task].attempt = 0 // so that later Relocated reports for the output are ignored
 	}
 	g.unused = append(g.unused, s)
 	return g.schedule()
 }
 
-// forgetUnused removes each stage to which no job refers, of which no output is there, and
-// that no known stage reads. A stage whose outputs were read is known as long as its
-// readers are known. So the graph notices if its outputs have changed when they are made
+// forgetUnused removes each stage to which no job refers, that has no outputs, and that no
+// other stage in the graph reads. A stage whose outputs were read stays in the graph as long as
+// its readers, so that the graph detects if its outputs have changed when they are computed
 // again.
 func (g *Graph) forgetUnused() {
 	for len(g.unused) > 0 {

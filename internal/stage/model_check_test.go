@@ -6,8 +6,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// event changes the model by do, then checks the actions that the graph returns for the
-// same event.
+// event applies an event to the model by do, then checks the actions that the graph returns for
+// the same event.
 func (m *model) event(do func(), actions func() []stage.Action) {
 	m.mustAbort, m.mustFail = map[uint64]bool{}, map[stage.JobID]bool{}
 	do()
@@ -19,7 +19,7 @@ func (m *model) check(actions []stage.Action) {
 	for _, job := range m.jobs {
 		doneBefore[job] = m.stages[stage.StageID{Job: job}].complete()
 	}
-	for _, action := range actions { // check the ends of jobs first: which other actions are right depends on them
+	for _, action := range actions { // ends of jobs first, because they determine which other actions are correct
 		switch a := action.(type) {
 		case stage.JobDone:
 			must(doneBefore[a.Job] && !m.mustFail[a.Job], "%+v: tasks have no results, or it has failed", a)
@@ -68,7 +68,7 @@ func (m *model) run(a stage.Run, needed map[*modelStage]stage.JobID) {
 	m.attempts[a.Attempt] = &modelAttempt{number: a.Attempt, stage: s, pending: pending}
 }
 
-// unstable reports whether the stage reads missing outputs that may change.
+// unstable reports whether the stage reads missing outputs that may differ when computed again.
 func (m *model) unstable(s *modelStage) bool {
 	return slices.ContainsFunc(s.reads, func(id stage.ShuffleID) bool {
 		parent := m.stages[stage.StageID{Shuffle: id}]
@@ -98,7 +98,7 @@ func (m *model) end(job stage.JobID) {
 	}
 }
 
-// checkState checks that each needed stage that can run runs, and that no other stage does.
+// checkState checks that a stage runs if and only if a job needs it and its inputs exist.
 func (m *model) checkState() {
 	for job := range m.mustFail {
 		must(m.ended[job], "job %d must fail", job)
@@ -135,7 +135,7 @@ func (m *model) checkState() {
 	}
 }
 
-// forget removes the stages that no job, output or reader keeps.
+// forget removes the stages that have no job, no outputs and no reader.
 func (m *model) forget() {
 	for again := true; again; {
 		again = false

@@ -8,23 +8,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// model is a simple form of a graph: it has the same state, and derives from it by
-// full scans what must hold after each event. It panics if that does not hold.
+// model is a simple implementation of a graph. After each event, it computes by full scans of
+// its state which actions the graph must return. It panics if the graph returns other actions.
 type model struct {
 	specs    map[stage.ShuffleID]stage.ShuffleSpec
 	jobs     []stage.JobID // jobs that have not ended, in the order of their submission
 	ended    map[stage.JobID]bool
 	stages   map[stage.StageID]*modelStage
-	attempts map[uint64]*modelAttempt // live attempts
+	attempts map[uint64]*modelAttempt // live attempts, by their number
 	lost     map[string]bool
 	limit    int // Config.MaxFetchFailures
 
-	// mustAbort are the attempts that the present event must abort although a job may
-	// need them. mustFail are the jobs that the present event must fail.
+	// mustAbort are the attempts that the current event must abort although a job may need
+	// them. mustFail are the jobs that the current event must fail.
 	mustAbort map[uint64]bool
 	mustFail  map[stage.JobID]bool
-	// hasLost are the stages that have lost outputs with their executor and could not run
-	// since.
+	// hasLost are the stages whose outputs were lost with their executor and for which no
+	// attempt could be started since.
 	hasLost map[*modelStage]bool
 }
 
@@ -32,14 +32,14 @@ type modelStage struct {
 	id       stage.StageID
 	reads    []stage.ShuffleID
 	stable   bool
-	lineage  map[stage.StageID]bool // stages that it reads, directly or not, and itself
+	lineage  map[stage.StageID]bool // the stage itself and the stages that it reads, directly or through others
 	jobs     map[stage.JobID]bool
 	tasks    int // -1 if unplanned
 	asked    bool
 	outputs  []modelOutput
 	results  []bool
 	failures int
-	// silent and silentHosts are executors that did not answer, and their hosts.
+	// silent and silentHosts are executors that did not respond, and their hosts.
 	silent, silentHosts []string
 }
 
@@ -47,8 +47,8 @@ func (s *modelStage) forgetFailures() { s.failures, s.silent, s.silentHosts = 0,
 
 type modelOutput struct {
 	stage.Output
-	made bool   // whether the output was made since the last rollback
-	last string // the executor that has the output, or had it last
+	made bool   // whether the output was written since the last rollback
+	last string // the executor that has the output or, if it is missing, had it last
 }
 
 type modelAttempt struct {
@@ -89,7 +89,7 @@ func (s *modelStage) missing() (tasks []int) {
 	return tasks
 }
 
-// waiting returns the missing tasks that no attempt will run.
+// waiting returns the tasks that have no result and that no attempt will run.
 func (m *model) waiting(s *modelStage) []int {
 	return slices.DeleteFunc(s.missing(), func(task int) bool {
 		for _, a := range m.attempts {
@@ -167,8 +167,7 @@ func (m *model) planned(id stage.StageID, tasks int) {
 	s.asked, s.tasks, s.outputs, s.results = false, tasks, make([]modelOutput, tasks), make([]bool, tasks)
 }
 
-// report notes the end of a task and returns its attempt, nil if the report is to be
-// ignored.
+// report records the end of a task and returns its attempt; nil if the report must be ignored.
 func (m *model) report(number uint64, task int) *modelAttempt {
 	a := m.attempts[number]
 	if a == nil || !a.pending[task] {
@@ -206,7 +205,7 @@ func (m *model) taskDone(number uint64, task int, output stage.Output) bool {
 	return true
 }
 
-// rollBack undoes what was made from the outputs of a stage.
+// rollBack drops everything that was computed from the outputs of a stage.
 func (m *model) rollBack(changed *modelStage) {
 	for _, s := range m.stages {
 		if s == changed || !s.lineage[changed.id] {
@@ -220,7 +219,7 @@ func (m *model) rollBack(changed *modelStage) {
 	}
 }
 
-// abort marks the attempts of a stage as those to abort.
+// abort adds the attempts of a stage to mustAbort.
 func (m *model) abort(s *modelStage) {
 	for number, a := range m.attempts {
 		if a.stage == s {
@@ -265,7 +264,6 @@ func (m *model) fetchFailed(number uint64, task int, failure stage.FetchFailure,
 	}
 }
 
-// fail fails the jobs that need the stage.
 func (m *model) fail(s *modelStage) {
 	for _, job := range m.jobs {
 		if m.neededBy(job)[s] {

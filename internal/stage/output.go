@@ -2,30 +2,29 @@ package stage
 
 import "slices"
 
-// Output is where the output of a map task is.
+// Output is the location of the output of a map task.
 type Output struct {
 	// Executor is the executor that has the output; "" if the output is missing. The ID of a
-	// lost executor must not be used again. So an executor that registers again after its
-	// loss must have another ID here, made for example of its ID and the number of times that
-	// it has registered.
+	// lost executor must not be used again. So an executor that registers again after its loss
+	// must have a new ID in Output, for example its ID combined with the number of its
+	// registrations.
 	Executor string
-	Host     string // host of the executor
-	// Checksum is the same for the same records in the same partitions, even if their order
-	// within a partition differs.
+	Host     string // the host of Executor
+	// Checksum is a checksum of the records in each partition. It does not depend on the order
+	// of the records within a partition.
 	Checksum uint64
 
-	// Attempt is the attempt of the stage that wrote the output. The graph sets it.
+	// Attempt is the stage attempt that wrote the output. The graph sets it.
 	Attempt uint64
-	// Generation is greater for each output that is registered or relocated. The graph
-	// sets it.
+	// Generation increases with each output that is registered or relocated. The graph sets it.
 	Generation uint64
 }
 
-// mapOutput is the latest output of a map task. Its generation is 0 if there has been none
-// since the stage's last rollback.
+// mapOutput is the latest output of a map task. Its generation is 0 if the task has written no
+// output since the stage's last rollback.
 type mapOutput struct {
-	executor    *executor // the executor that has the output, or had it last
-	isAvailable bool      // whether the output is there, and not missing
+	executor    *executor // the executor that has the output or, if it is missing, had it last
+	isAvailable bool      // whether the output exists
 	checksum    uint64
 	attempt     uint64
 	generation  uint64
@@ -34,15 +33,15 @@ type mapOutput struct {
 // executor is an executor that has outputs.
 type executor struct {
 	id, host string
-	outputs  int  // number of outputs that it has
-	isLost   bool // its outputs are being dropped
+	outputs  int  // number of outputs on it
+	isLost   bool // the executor is lost and its outputs are being dropped
 }
 
-// outputLocations knows which executors have outputs and which are lost.
+// outputLocations stores which executors have outputs and which executors are lost.
 type outputLocations struct {
 	executors map[string]*executor
-	// lost has, by executor id, the number of the latest attempt when the executor was lost.
-	// Later attempts cannot have run on the executor.
+	// lost maps the id of each lost executor to the number of the latest attempt at the time of
+	// the loss. Later attempts cannot have run on the executor.
 	lost       map[string]uint64
 	generation uint64
 }
@@ -53,7 +52,8 @@ func newLocations() outputLocations {
 
 func (l *outputLocations) isLost(id string) bool { _, lost := l.lost[id]; return lost }
 
-// forgetLost forgets the executors on which no attempt from oldest on can have run.
+// forgetLost removes the lost executors on which no attempt with number oldest or later can
+// have run.
 func (l *outputLocations) forgetLost(oldest uint64) {
 	for id, last := range l.lost {
 		if last < oldest {
@@ -62,7 +62,7 @@ func (l *outputLocations) forgetLost(oldest uint64) {
 	}
 }
 
-// set registers the location of an output that is missing or is elsewhere.
+// set registers the location of an output that is missing or has another location.
 func (l *outputLocations) set(s *stage, task int, id, host string) {
 	l.drop(s, task)
 	e := l.executors[id]
@@ -78,7 +78,7 @@ func (l *outputLocations) set(s *stage, task int, id, host string) {
 	o.executor, o.isAvailable, o.generation = e, true, l.generation
 }
 
-// drop removes the location of an output, if it is there.
+// drop removes the location of an output if the output exists.
 func (l *outputLocations) drop(s *stage, task int) {
 	o := &s.outputs[task]
 	if !o.isAvailable {
@@ -94,7 +94,7 @@ func (l *outputLocations) drop(s *stage, task int) {
 	}
 }
 
-// dropLost drops the outputs of a stage on executors that are marked as lost.
+// dropLost drops the outputs of a stage on executors whose isLost is set.
 func (l *outputLocations) dropLost(s *stage) {
 	for task, o := range s.outputs {
 		if o.isAvailable && o.executor.isLost {
@@ -104,9 +104,9 @@ func (l *outputLocations) dropLost(s *stage) {
 	}
 }
 
-// Outputs returns the outputs of a shuffle by map task, and reports whether all are
-// there. The outputs have not changed as long as generation is the same. They are nil if
-// the map stage was not planned.
+// Outputs returns the outputs of a shuffle by map task, and reports whether all exist. The
+// outputs have not changed if generation is the same as in an earlier call. outputs is nil if
+// the map stage has not been planned.
 func (g *Graph) Outputs(shuffle ShuffleID) (outputs []Output, complete bool, generation uint64) {
 	s := g.maps[shuffle]
 	if s == nil || s.tasks == unplanned {
@@ -122,9 +122,9 @@ func (g *Graph) Outputs(shuffle ShuffleID) (outputs []Output, complete bool, gen
 }
 
 // ExecutorsLost drops all outputs of lost executors. Outputs on these executors that are
-// reported later do not count. The graph does nothing about tasks that ran there: their
-// task sets run them again. Report executors that are lost together, such as those of a
-// lost host, in one call: then one attempt of a stage makes all their outputs again, and
+// reported later do not count. The graph does not restart tasks that ran on these executors;
+// their task sets retry them. Executors that are lost together, such as those of a lost host,
+// must be reported in one call: then one attempt of a stage computes all their outputs again,
 // not one attempt for each executor.
 func (g *Graph) ExecutorsLost(ids ...string) []Action {
 	found := false
@@ -144,22 +144,21 @@ func (g *Graph) ExecutorsLost(ids ...string) []Action {
 	return g.schedule()
 }
 
-// Relocation says that a stopping executor has copied one of its outputs to another
-// executor.
+// Relocation means that an executor that is being stopped has copied one of its outputs to
+// another executor.
 type Relocation struct {
 	Shuffle  ShuffleID
 	Map      int
 	Attempt  uint64 // Output.Attempt of the output
-	From     string // the executor that stops
+	From     string // the executor that is being stopped
 	Executor string // the executor that has the copy
-	Host     string // host of Executor
+	Host     string // the host of Executor
 }
 
-// Relocated tells the graph that an output is now on another executor. counts says whether
-// the report counts. It is ignored if the output was replaced or relocated since, or if the
-// other executor is known to be lost. (The graph knows a loss until all attempts that began
-// before the loss have ended.) If the output was lost in the meantime, it is now there
-// again.
+// Relocated reports that an output was copied to another executor. counts is false if the
+// report is ignored, because the output was replaced or relocated in the meantime, or because
+// the other executor is lost. (The graph records a loss until all attempts that began before it
+// have ended.) If the output was lost in the meantime, Relocated makes it available again.
 func (g *Graph) Relocated(r Relocation) (counts bool, actions []Action) {
 	s := g.maps[r.Shuffle]
 	if s == nil || r.Map < 0 || r.Map >= len(s.outputs) || g.outputs.isLost(r.Executor) {

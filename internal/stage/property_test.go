@@ -13,17 +13,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// world draws events for a graph and its model.
+// world generates random events for a graph and its model.
 type world struct {
 	*rapid.T
 	graph     *stage.Graph
 	model     *model
 	nextJob   stage.JobID
-	executors []string          // executors that are not lost
-	hosts     map[string]string // hosts of all executors, also of lost ones
-	lostAt    map[string]uint64 // by lost executor, the latest attempt at the time of the loss
+	executors []string          // executors that have not been lost
+	hosts     map[string]string // hosts of all executors, including lost ones
+	lostAt    map[string]uint64 // for each lost executor, the latest attempt at the time of its loss
 	runs      []stage.Run       // all attempts so far
-	seen      []seenOutput      // outputs that a task may know of
+	seen      []seenOutput      // outputs that running tasks may have seen
 	submitted int
 	versions  map[stage.ShuffleID]version
 	delivered map[stage.StageID]map[int]bool
@@ -35,7 +35,7 @@ type seenOutput struct {
 	output  stage.Output
 }
 
-// version is the latest generation of a shuffle's outputs, and the outputs.
+// version contains the outputs of a shuffle and their generation, as last returned.
 type version struct {
 	generation uint64
 	outputs    []stage.Output
@@ -47,7 +47,7 @@ func (w *world) chance(percent int, what string) bool {
 	return rapid.IntRange(0, 99).Draw(w.T, what) < percent
 }
 
-// apply passes an event to the model and the graph.
+// apply applies an event to the model and to the graph.
 func (w *world) apply(do func(), event func() []stage.Action) {
 	var actions []stage.Action
 	w.model.event(do, func() []stage.Action { actions = event(); return actions })
@@ -59,7 +59,6 @@ func (w *world) apply(do func(), event func() []stage.Action) {
 	w.checkOutputs()
 }
 
-// checkOutputs compares the outputs of the graph with those of the model.
 func (w *world) checkOutputs() {
 	for id := range w.model.specs {
 		outputs, complete, generation := w.graph.Outputs(id)
@@ -102,7 +101,7 @@ func (w *world) submit() {
 	w.nextJob++
 	w.submitted++
 	job := w.nextJob
-	if w.chance(20, "late id") { // the ids of jobs need not ascend
+	if w.chance(20, "late id") { // because the ids of jobs need not be submitted in ascending order
 		job += 1000
 	}
 	reads := w.drawReads(stage.ShuffleID(len(w.model.specs)), 3)
@@ -113,7 +112,7 @@ func (w *world) submit() {
 	})
 }
 
-// drawReads draws up to most shuffles, none above last.
+// drawReads draws up to most shuffles whose ids are at most last.
 func (w *world) drawReads(last stage.ShuffleID, most int) []stage.ShuffleID {
 	if last == 0 {
 		return nil
@@ -144,7 +143,7 @@ func (w *world) stages() []stage.StageID {
 	})
 }
 
-// drawRun draws an attempt, mostly a live one.
+// drawRun draws an attempt, usually a live one.
 func (w *world) drawRun() (stage.Run, bool) {
 	runs := w.runs
 	if !w.chance(10, "any attempt") {
@@ -156,7 +155,7 @@ func (w *world) drawRun() (stage.Run, bool) {
 	return rapid.SampledFrom(runs).Draw(w.T, "attempt"), true
 }
 
-// drawTask draws a task of the attempt, mostly one that was not reported.
+// drawTask draws a task of the attempt, usually one whose end was not reported.
 func (w *world) drawTask(run stage.Run) int {
 	tasks := run.Tasks
 	if a := w.model.attempts[run.Attempt]; a != nil && !w.chance(5, "any task") {
@@ -174,7 +173,7 @@ func (w *world) taskDone() {
 }
 
 func (w *world) finish(run stage.Run, task int, changed bool) {
-	// The task may have run on an executor that was lost after the attempt began.
+	// The task may have run on an executor that was lost after the start of the attempt.
 	executors := slices.Clone(w.executors)
 	for _, id := range slices.Sorted(maps.Keys(w.lostAt)) {
 		if w.lostAt[id] >= run.Attempt && w.chance(20, "on a lost executor") {
@@ -241,7 +240,7 @@ func (w *world) setEnded() {
 }
 
 // executorsLost loses an executor, or all executors of a host, and checks that at most one
-// attempt of each stage makes the lost outputs again.
+// attempt of each stage computes the lost outputs again.
 func (w *world) executorsLost() {
 	ids := []string{rapid.SampledFrom(w.executors).Draw(w.T, "executor")}
 	if host := w.hosts[ids[0]]; w.chance(20, "host lost") {
@@ -302,7 +301,7 @@ func (w *world) release(id stage.ShuffleID) {
 	w.apply(func() { w.model.release(id) }, func() []stage.Action { return w.graph.Release(id) })
 }
 
-// finishJobs lets all jobs end without further failures.
+// finishJobs runs all jobs to their ends without further failures.
 func (w *world) finishJobs() {
 	for len(w.model.jobs) > 0 {
 		progress := false

@@ -1,7 +1,7 @@
 package stage
 
-// Planned says how many tasks a stage has: 0 or more. Call it once for each [Plan]. A
-// stage keeps its number of tasks as long as it is known.
+// Planned sets the number of tasks of a stage: 0 or more. The owner must call it once for each
+// [Plan]. The number does not change while the graph contains the stage.
 func (g *Graph) Planned(id StageID, tasks int) []Action {
 	s := g.stage(id)
 	if s == nil || !s.asked {
@@ -18,11 +18,11 @@ func (g *Graph) stage(id StageID) *stage {
 	return g.maps[id.Shuffle]
 }
 
-// TaskDone tells the graph that a task of an attempt has ended with a result. counts says
-// whether the result counts. A result counts if the task has none yet, whichever live
-// attempt it is from, unless its output is on a lost executor. If it counts, TaskDone
-// registers the output of a map task; the result of a task of a result stage must be
-// delivered to the job. For a result stage, output is ignored.
+// TaskDone reports that a task of an attempt has ended with a result. counts is false if the
+// result is ignored: the task has a result already, the attempt is not live, or the output is
+// on a lost executor. Otherwise, TaskDone registers the output of a map task; the owner must
+// deliver the result of a task of a result stage to the job. For a result stage, output is
+// ignored.
 func (g *Graph) TaskDone(attempt uint64, task int, output Output) (counts bool, actions []Action) {
 	a := g.takePending(attempt, task)
 	if a == nil {
@@ -55,20 +55,20 @@ func (g *Graph) TaskDone(attempt uint64, task int, output Output) (counts bool, 
 	return counts, g.schedule()
 }
 
-// FetchFailure is why a task could not read its input.
+// FetchFailure is the reason why a task could not read its input.
 type FetchFailure struct {
 	Shuffle    ShuffleID
 	Map        int    // the map task whose output could not be read
-	Generation uint64 // Output.Generation of that output, as the task knew it; 0 if it was missing
-	// ExecutorGone says that the executor did not answer, so that none of its outputs can
-	// be read. Otherwise only this output is missing or damaged.
+	Generation uint64 // Output.Generation of this output when the task started; 0 if the output was missing
+	// ExecutorGone means that the executor did not respond, so that none of its outputs can be
+	// read. If it is false, only this output is missing or damaged.
 	ExecutorGone bool
 }
 
-// FetchFailed reports that a task has ended without a result because an output that
-// it reads could not be fetched. The output is dropped, unless it was replaced or
-// relocated since. With ExecutorGone, all outputs on the same executor, of all shuffles
-// that the stage reads, are dropped. The task runs again when all outputs are there.
+// FetchFailed reports that a task has ended without a result because an output that it reads
+// could not be fetched. The graph drops the output, unless it was replaced or relocated in the
+// meantime. If ExecutorGone is set, the graph drops all outputs on the same executor, of all
+// shuffles that the stage reads. The task runs again when all outputs exist.
 func (g *Graph) FetchFailed(attempt uint64, task int, failure FetchFailure) []Action {
 	a := g.takePending(attempt, task)
 	if a == nil {
@@ -76,7 +76,7 @@ func (g *Graph) FetchFailed(attempt uint64, task int, failure FetchFailure) []Ac
 	}
 	s := a.stage
 	counts := g.dropUnreadable(s, failure)
-	if counts && !a.drained && !a.failed { // the failures of an attempt count as one
+	if counts && !a.drained && !a.failed { // only one failure of each attempt is counted
 		a.failed = true
 		s.fetchFailures++
 		if s.fetchFailures >= g.config.MaxFetchFailures {
@@ -87,8 +87,8 @@ func (g *Graph) FetchFailed(attempt uint64, task int, failure FetchFailure) []Ac
 }
 
 // dropUnreadable drops the outputs that cannot be read according to a failure, and reports
-// whether the failure counts. It does not count if the output was replaced or relocated
-// since, or if silentExecutors.add says so.
+// whether the failure counts. It does not count if the output was replaced or relocated in the
+// meantime, or if silentExecutors.add returns false.
 func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) (counts bool) {
 	for _, read := range s.parents {
 		if read.id.Shuffle != failure.Shuffle || failure.Map < 0 || failure.Map >= len(read.outputs) {
@@ -114,9 +114,9 @@ func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) (counts bool) {
 	return true
 }
 
-// SetEnded reports that the task set of an attempt has ended. Call it after the reports of
-// the set's tasks. err must be nil if each task was reported, or if the attempt was to
-// drain. Otherwise, the jobs that need the stage fail with err.
+// SetEnded reports that the task set of an attempt has ended. It must be called after the
+// reports on the tasks. err must be nil if the ends of all tasks were reported or a [Drain] was
+// returned for the attempt. Otherwise, the jobs that need the stage fail with err.
 func (g *Graph) SetEnded(attempt uint64, err error) []Action {
 	a := g.attempts[attempt]
 	if a == nil {
@@ -129,8 +129,8 @@ func (g *Graph) SetEnded(attempt uint64, err error) []Action {
 	return g.schedule()
 }
 
-// takePending notes that a task of an attempt was reported, and returns the attempt; nil
-// if the report is late or repeated.
+// takePending records that the end of a task of an attempt was reported, and returns the
+// attempt. It returns nil if the attempt is not live or the end was reported before.
 func (g *Graph) takePending(number uint64, task int) *attempt {
 	a := g.attempts[number]
 	if a == nil || !a.pending.has(task) {

@@ -1,12 +1,12 @@
 package stage
 
-// rollBackReaders drops all that was computed from the outputs of a stage, because a task
-// of the stage ran again and made other output than before. A job fails if results that
-// were computed from the old output have been delivered to it.
+// rollBackReaders drops everything that was computed from the outputs of a stage. It is called
+// when the given task of this stage has run again and its output differs from the previous one.
+// A job fails if it has received results that were computed from the previous output.
 //
-// All stages that read the stage, directly or through other stages, are rolled back, even
-// those that no job needs now. Otherwise, a later stage could read the new output together
-// with what was computed from the old output.
+// All stages that read the stage, directly or through other stages, are rolled back, even those
+// that no job needs now. Otherwise, a later stage could read the new output together with data
+// that was computed from the previous output.
 func (g *Graph) rollBackReaders(changed *stage, task int) {
 	for _, s := range transitiveReaders(changed) {
 		g.abortAll(s, outputsChanged)
@@ -28,10 +28,11 @@ func (g *Graph) rollBackReaders(changed *stage, task int) {
 	}
 }
 
-// forget forgets the outputs that the stage had, so that new outputs may differ from them.
+// forget removes all information about the stage's outputs, so that new outputs may have other
+// checksums.
 func (s *stage) forget() { clear(s.outputs) }
 
-// transitiveReaders returns all stages that read the stage, directly or through others.
+// transitiveReaders returns all stages that read s, directly or through other stages.
 func transitiveReaders(s *stage) []*stage {
 	var found []*stage
 	seen := map[*stage]bool{s: true}

@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// TestRollback has a test for each rule about map output that changes.
+// TestRollback has a subtest for each rule about map output that changes.
 func TestRollback(t *testing.T) {
 	for _, rule := range []struct {
 		name string
@@ -93,7 +93,7 @@ func TestRollback(t *testing.T) {
 			s.done(2, 0, "", "")
 			s.after(s.ExecutorsLost("a"), "abort r1 #2, run m1 #3 [0]")
 			s.ignored(2, 1, "", "")
-			s.done(3, 0, "c", "run r1 #4 [1 2]") // but it has not changed
+			s.done(3, 0, "c", "run r1 #4 [1 2]") // its output has not changed
 		}},
 		{"output that is made from output that may change may change", func(t *testing.T) {
 			s := newScript(t)

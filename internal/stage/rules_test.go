@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// TestRules has a test for each rule.
+// TestRules has a subtest for each rule.
 func TestRules(t *testing.T) {
 	for _, rule := range []struct {
 		name string
@@ -108,11 +108,11 @@ func TestRules(t *testing.T) {
 			s.after(s.ExecutorsLost("a"), "drain r1 #2, run m1 #3 [0]")
 			s.done(2, 0, "", "")
 			s.done(3, 0, "b", "run r1 #4 [1 2]")
-			s.done(2, 1, "", "")    // late, and still missing
-			s.ignored(4, 1, "", "") // the second result of the task
+			s.done(2, 1, "", "")    // a late report: the output is still missing
+			s.ignored(4, 1, "", "") // the second success of the task
 			s.ignored(2, 1, "", "") // a repeated report
 			s.after(s.SetEnded(2, errTask), "")
-			s.ignored(2, 2, "", "") // after the end of its set
+			s.ignored(2, 2, "", "") // after the end of the task set
 			s.done(4, 2, "", "done j1")
 		}},
 		{"a late result that is the last one aborts the attempt that makes it too", func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestRules(t *testing.T) {
 			for task := 0; task < 6; task += 2 {
 				s.TaskDone(3, task, stage.Output{Executor: "c", Checksum: uint64(task)})
 			}
-			s.after(s.FetchFailed(2, 4, failures[4]), "") // outputs that were replaced since
+			s.after(s.FetchFailed(2, 4, failures[4]), "") // the outputs were replaced in the meantime
 			s.after(s.FetchFailed(2, 5, failures[5]), "")
 			require.Empty(t, s.missing(1))
 		}},
@@ -212,7 +212,7 @@ func TestRules(t *testing.T) {
 		{"a fetch failure of something that the stage does not read ends the task only", func(t *testing.T) {
 			s := two(t, 1, 2, shuffle(1))
 			s.after(s.FetchFailed(2, 0, stage.FetchFailure{Shuffle: 9}), "")
-			s.after(s.FetchFailed(2, 0, s.failure(1, 0)), "") // the task has ended
+			s.after(s.FetchFailed(2, 0, s.failure(1, 0)), "") // the task has ended already
 			s.after(s.FetchFailed(2, 1, stage.FetchFailure{Shuffle: 1, Map: 1}), "run r1 #3 [0 1]")
 		}},
 		{"fetch failures in too many attempts in a row fail the job", func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestRules(t *testing.T) {
 				s.after(actions, fmt.Sprintf("run r1 #%d [0]", attempt+2))
 			}
 			gone(2, "b")
-			for i := range uint64(9) { // from the second failure on, the executors are all on the host h
+			for i := range uint64(9) { // from the second failure on, all executors are on host h
 				gone(4+2*i, fmt.Sprint("b", i))
 			}
 			gone(22, "b")
@@ -373,7 +373,7 @@ func TestRules(t *testing.T) {
 			s := two(t, 2, 1, shuffle(1))
 			s.relocated(0, "a", "x", "")
 			s.after(s.ExecutorsLost("a"), "")
-			s.relocated(0, "a", "y", "") // ignored, because the output is on x by now
+			s.relocated(0, "a", "y", "") // ignored, because the output is on x already
 			outputs, complete, _ := s.Outputs(1)
 			require.True(t, complete)
 			require.Equal(t, stage.Output{Executor: "x", Host: "hx", Attempt: 1, Generation: 4}, outputs[0])

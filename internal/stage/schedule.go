@@ -7,8 +7,9 @@ import (
 
 func (g *Graph) addAction(a Action) { g.actions = append(g.actions, a) }
 
-// schedule ends the jobs that are complete, starts what the other jobs need and can
-// start, stops what no job needs, and returns the actions of the call.
+// schedule ends the jobs that are complete, starts the stages that other jobs need and whose
+// inputs exist, and aborts the stages that no job needs. It returns all actions since the last
+// call.
 func (g *Graph) schedule() []Action {
 	g.pass++
 	g.jobs = slices.DeleteFunc(g.jobs, func(j *job) bool {
@@ -30,8 +31,9 @@ func (g *Graph) schedule() []Action {
 	return actions
 }
 
-// visit starts a stage that the job needs and that is not complete; or, if outputs
-// of parents are missing, the parents.
+// visit handles a stage that is not complete and that the job needs. If the outputs of its
+// parents exist, visit plans the stage or starts an attempt. Otherwise it visits the incomplete
+// parents.
 func (g *Graph) visit(s *stage, job JobID) {
 	if s.visited == g.pass {
 		return
@@ -61,8 +63,7 @@ func (g *Graph) visit(s *stage, job JobID) {
 	}
 }
 
-// run starts an attempt with all tasks that have no result and that no attempt will
-// run.
+// run starts an attempt with all tasks that have no result and that no live attempt will run.
 func (g *Graph) run(s *stage, job JobID) {
 	s.lost = false
 	tasks := s.waiting()
@@ -80,9 +81,9 @@ func (g *Graph) run(s *stage, job JobID) {
 	g.addAction(Run{Stage: s.id, Attempt: a.number, Tasks: tasks, Priority: Priority{Job: job, Stage: s.number}})
 }
 
-// interrupt drains the attempts of a stage that reads outputs which are missing, if stable
-// is set: the outputs are then promised to be the same when they are made again.
-// Otherwise, interrupt aborts the attempts.
+// interrupt stops a stage that reads missing outputs. If stable is set, the outputs will be the
+// same when they are computed again, so interrupt drains the stage's attempts. Otherwise it
+// aborts them.
 func (g *Graph) interrupt(s *stage, stable bool) {
 	if !stable {
 		g.abortAll(s, outputsLost)
@@ -96,8 +97,9 @@ func (g *Graph) interrupt(s *stage, stable bool) {
 	}
 }
 
-// stopUnneeded aborts the attempts of the stages that no job needs, which are those that
-// were not visited in this pass. It also makes answers to their Plan actions be ignored.
+// stopUnneeded aborts the attempts of the stages that no job needs, which are the stages that
+// this call of schedule has not visited. It also cancels their Plan actions, so that later
+// calls of Planned are ignored.
 func (g *Graph) stopUnneeded() {
 	var unneeded []*attempt
 	for _, a := range g.attempts {
@@ -120,7 +122,6 @@ func (g *Graph) stopUnneeded() {
 	}
 }
 
-// abortAll aborts all live attempts of a stage.
 func (g *Graph) abortAll(s *stage, reason string) {
 	for _, a := range s.attempts {
 		delete(g.attempts, a.number)
@@ -134,8 +135,8 @@ func (g *Graph) removeAttempt(a *attempt) {
 	a.stage.attempts = slices.DeleteFunc(a.stage.attempts, func(other *attempt) bool { return other == a })
 }
 
-// oldestAttempt returns the number of the oldest live attempt. If there is none, it returns
-// the number that the next attempt will have.
+// oldestAttempt returns the lowest number of a live attempt. If there is none, it returns the
+// number of the next attempt.
 func (g *Graph) oldestAttempt() uint64 {
 	oldest := g.lastAttempt + 1
 	for number := range g.attempts {
@@ -144,7 +145,7 @@ func (g *Graph) oldestAttempt() uint64 {
 	return oldest
 }
 
-// needs reports whether the job needs results of the stage that are missing.
+// needs reports whether the job needs missing results of the stage.
 func (j *job) needs(s *stage) bool {
 	seen := make(map[*stage]bool)
 	var reaches func(from *stage) bool

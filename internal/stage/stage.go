@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// JobID identifies a job. It is not 0. The caller never uses an ID again.
+// JobID identifies a job. It must not be 0, and must not be used for another job later.
 type JobID uint64
 
-// ShuffleID identifies a shuffle. It is not 0.
+// ShuffleID identifies a shuffle. It must not be 0.
 type ShuffleID uint64
 
-// StageID identifies a stage: the map stage of a shuffle, in which case Job is 0, or the
-// result stage of a job, in which case Shuffle is 0.
+// StageID identifies a stage. For the map stage of a shuffle, Job is 0. For the result stage of
+// a job, Shuffle is 0.
 type StageID struct {
 	Shuffle ShuffleID
 	Job     JobID
 }
 
-// String returns the stage as errors name it.
+// String returns the name of the stage in error messages.
 func (id StageID) String() string {
 	if id.Job != 0 {
 		return fmt.Sprintf("result stage of job %d", id.Job)
@@ -26,59 +26,59 @@ func (id StageID) String() string {
 	return fmt.Sprintf("map stage of shuffle %d", id.Shuffle)
 }
 
-// unplanned is the number of tasks of a stage that has not been planned.
+// unplanned is the value of stage.tasks before the call of [Graph.Planned].
 const unplanned = -1
 
-// stage is a map stage or a result stage. A map stage is known as long as a job
-// refers to it, any of its outputs is there, or a stage that reads it is known.
+// stage is a map stage or a result stage. The graph forgets a map stage when no job refers to
+// it, none of its outputs exists, and no stage that the graph contains reads it.
 type stage struct {
 	id       StageID
 	number   uint64
-	parents  []*stage // the map stages that it reads
-	children []*stage // the stages that read it
-	jobs     int      // jobs that refer to it, whether or not they need it now
-	// stable is set if the stage, and all stages that it reads directly or through other
-	// stages, promise to make the same output each time; see ShuffleSpec.Determinate.
+	parents  []*stage // the map stages whose outputs it reads
+	children []*stage // the stages that read its outputs
+	jobs     int      // number of jobs that refer to it, whether or not they need it now
+	// stable is set if ShuffleSpec.Determinate is set for the stage and for all stages that it
+	// reads, directly or through other stages.
 	stable bool
 
 	tasks   int         // number of tasks, or unplanned
-	missing int         // tasks without a result; 0 if unplanned
-	outputs []mapOutput // of a map stage, by task
-	results bitset      // of a result stage: the tasks that have results
+	missing int         // number of tasks without a result; 0 if unplanned
+	outputs []mapOutput // outputs of a map stage, by task
+	results bitset      // for a result stage, the tasks that have results
 	// generation is the value of outputLocations.generation at the latest change of outputs.
 	generation uint64
 
-	asked    bool       // a Plan waits for its answer
+	asked    bool       // a Plan was returned, and Planned was not called yet
 	attempts []*attempt // live attempts
-	lost     bool       // outputs were lost with their executor, and run was not called since
-	// fetchFailures is the number of attempts in a row that had a fetch failure,
-	// without any result in between.
+	lost     bool       // outputs were lost with their executor, and no attempt was started since
+	// fetchFailures is the number of attempts in a row that had a fetch failure, without any
+	// result in between.
 	fetchFailures int
-	silent        silentExecutors // executors that did not answer in the attempts that fetchFailures counts
-	// visited is the pass of schedule in which a job needed the stage.
+	silent        silentExecutors // executors that did not respond in the attempts that fetchFailures counts
+	// visited is the number of the latest call of schedule in which a job needed the stage.
 	visited uint64
 }
 
-// attempt is a live attempt: it was not aborted, its task set has not ended, and it has
-// tasks whose ends were not reported.
+// attempt is a live stage attempt: it has not been aborted, its task set has not ended, and the
+// ends of some of its tasks have not been reported.
 type attempt struct {
 	stage        *stage
 	number       uint64
-	pending      bitset // tasks whose ends were not reported
+	pending      bitset // tasks whose ends have not been reported
 	pendingCount int    // number of tasks in pending
-	drained      bool   // the attempt starts no more tasks
-	failed       bool   // a fetch failure of the attempt was counted
+	drained      bool   // a Drain was returned for the attempt
+	failed       bool   // a fetch failure of the attempt has been counted
 }
 
 func (s *stage) forgetFetchFailures() { s.fetchFailures, s.silent = 0, nil }
 
-// silentExecutors has the executors that did not answer, by host.
+// silentExecutors is the set of executors that did not respond, by host.
 type silentExecutors map[string]map[string]bool
 
-// add adds an executor, and reports whether this counts as a failure. It counts if the
-// executor was added before, or if it is the first on its host. It does not count if only
-// other executors of the host were added before: the host is then probably lost, and its
-// executors are found not to answer one after the other.
+// add adds an executor that did not respond, and reports whether this counts as a fetch
+// failure. It counts if the executor is in the set already, or if no executor of its host is.
+// It does not count if only other executors of the host are in the set: the host is then
+// probably lost, and tasks detect the loss of its executors one after the other.
 func (x *silentExecutors) add(e *executor) bool {
 	if *x == nil {
 		*x = silentExecutors{}
@@ -95,7 +95,7 @@ func (x *silentExecutors) add(e *executor) bool {
 
 func (s *stage) complete() bool { return s.tasks != unplanned && s.missing == 0 }
 
-// done returns how many tasks have results.
+// done returns the number of tasks that have results.
 func (s *stage) done() int {
 	if s.tasks == unplanned {
 		return 0
@@ -112,7 +112,6 @@ func (s *stage) plan(tasks int) {
 	}
 }
 
-// isMissing reports whether the task has no result.
 func (s *stage) isMissing(task int) bool {
 	if s.id.Job != 0 {
 		return !s.results.has(task)
@@ -120,7 +119,7 @@ func (s *stage) isMissing(task int) bool {
 	return !s.outputs[task].isAvailable
 }
 
-// waiting returns the tasks that have no result, and that no attempt will run.
+// waiting returns the tasks that have no result and that no live attempt will run.
 func (s *stage) waiting() []int {
 	running := newBitset(s.tasks)
 	for _, a := range s.attempts {
@@ -137,7 +136,7 @@ func (s *stage) waiting() []int {
 	return tasks
 }
 
-// running reports whether an attempt of the stage may start tasks.
+// running reports whether an attempt of the stage exists that is not drained.
 func (s *stage) running() bool {
 	return slices.ContainsFunc(s.attempts, func(a *attempt) bool { return !a.drained })
 }

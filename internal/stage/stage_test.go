@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// text returns actions in a short form, in which "m1" is the map stage of shuffle 1 and
-// "r1" the result stage of job 1.
+// text formats actions in a short form, in which "m1" is the map stage of shuffle 1 and "r1"
+// the result stage of job 1.
 func text(actions []stage.Action) string {
 	var texts []string
 	for _, action := range actions {
@@ -56,16 +56,16 @@ func shuffle(id stage.ShuffleID, reads ...stage.ShuffleID) stage.ShuffleSpec {
 
 func reads(ids ...stage.ShuffleID) []stage.ShuffleID { return ids }
 
-// script calls a graph and checks what it returns.
+// script calls methods of a graph and checks the actions that they return.
 type script struct {
 	*testing.T
 	*stage.Graph
-	actions []stage.Action // of the last event
+	actions []stage.Action // the actions that the latest call returned
 }
 
 func newScript(t *testing.T) *script { return &script{T: t, Graph: stage.New(stage.Config{})} }
 
-// after checks the actions of an event.
+// after checks the actions that a call returned.
 func (s *script) after(actions []stage.Action, want string) {
 	s.Helper()
 	s.actions = actions
@@ -79,8 +79,8 @@ func (s *script) submit(job stage.JobID, reads []stage.ShuffleID, specs []stage.
 	s.after(actions, want)
 }
 
-// done reports a task's output on an executor. The executor's host is "h" followed by the
-// executor's id. The checksum is the task's index, unless another is given.
+// done reports the success of a task on an executor. The executor's host is "h" followed by the
+// executor's id. The default checksum of the output is the task's index.
 func (s *script) done(attempt uint64, task int, executor, want string, checksum ...uint64) {
 	s.Helper()
 	counts, actions := s.TaskDone(attempt, task, stage.Output{Executor: executor, Host: "h" + executor, Checksum: append(checksum, uint64(task))[0]})
@@ -88,7 +88,7 @@ func (s *script) done(attempt uint64, task int, executor, want string, checksum 
 	require.True(s, counts, "the result must count")
 }
 
-// ignored reports a task's output, which must not count.
+// ignored reports the success of a task, and checks that its result does not count.
 func (s *script) ignored(attempt uint64, task int, executor, want string) {
 	s.Helper()
 	counts, actions := s.TaskDone(attempt, task, stage.Output{Executor: executor, Host: "h" + executor, Checksum: uint64(task)})
@@ -96,14 +96,14 @@ func (s *script) ignored(attempt uint64, task int, executor, want string) {
 	require.False(s, counts, "the result must not count")
 }
 
-// unreadable reports that a task could not fetch the present output of a map task.
+// unreadable reports that a task could not fetch the current output of a map task.
 func (s *script) unreadable(attempt uint64, task int, shuffle stage.ShuffleID, mapTask int, want string) {
 	s.Helper()
 	s.after(s.FetchFailed(attempt, task, s.failure(shuffle, mapTask)), want)
 }
 
-// relocated reports that an output of shuffle 1 that attempt 1 has written was
-// handed over.
+// relocated reports that an output of shuffle 1 that attempt 1 has written was copied to
+// another executor.
 func (s *script) relocated(mapTask int, from, to, want string) {
 	s.Helper()
 	_, actions := s.Relocated(stage.Relocation{Shuffle: 1, Map: mapTask, Attempt: 1, From: from, Executor: to, Host: "h" + to})
@@ -115,7 +115,7 @@ func (s *script) failure(shuffle stage.ShuffleID, mapTask int) stage.FetchFailur
 	return stage.FetchFailure{Shuffle: shuffle, Map: mapTask, Generation: outputs[mapTask].Generation, ExecutorGone: true}
 }
 
-// missing returns the map tasks of a shuffle whose outputs are missing.
+// missing returns the map tasks of a shuffle that have no output.
 func (s *script) missing(shuffle stage.ShuffleID) (tasks []int) {
 	outputs, _, _ := s.Outputs(shuffle)
 	for task, output := range outputs {
@@ -126,7 +126,7 @@ func (s *script) missing(shuffle stage.ShuffleID) (tasks []int) {
 	return tasks
 }
 
-// err returns the error of the job that the last event has failed.
+// err returns the error of the job that the latest call has failed.
 func (s *script) err() error {
 	s.Helper()
 	i := slices.IndexFunc(s.actions, func(a stage.Action) bool { _, failed := a.(stage.JobFailed); return failed })
@@ -134,8 +134,8 @@ func (s *script) err() error {
 	return s.actions[i].(stage.JobFailed).Err
 }
 
-// two returns a script with a job of two stages. The outputs of its map stage are on
-// executors a, b, c and so on, and its result stage runs as attempt 2.
+// two returns a script with a job of two stages. The outputs of its map stage are on executors
+// a, b, c and so on. Its result stage runs as attempt 2.
 func two(t *testing.T, maps, results int, spec stage.ShuffleSpec) *script {
 	s := newScript(t)
 	s.submit(1, reads(spec.ID), []stage.ShuffleSpec{spec}, "plan "+short(m(spec.ID)))
@@ -203,5 +203,5 @@ func TestSubmitRefuses(t *testing.T) {
 			require.Empty(t, actions)
 		})
 	}
-	s.submit(2, reads(2), nil, "") // known shuffles need no description
+	s.submit(2, reads(2), nil, "") // a ShuffleSpec is not needed for a known shuffle
 }

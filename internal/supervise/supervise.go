@@ -1,5 +1,5 @@
-// Package supervise runs the driver function of a program. It handles a function
-// that panics, creates no session, or does not return when its context ends.
+// Package supervise runs the driver function of a program. It detects a function that panics,
+// creates no session, or does not return when its context ends.
 package supervise
 
 import (
@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// ReturnTimeout is how long a driver function may still run after its application has ended.
-// Until then the application's containers are kept.
+// ReturnTimeout is how long a driver function may continue to run after its application has
+// ended. The application's containers are released when the function has returned or this
+// timeout has expired.
 const ReturnTimeout = 10 * time.Second
 
 // NoSessionError is the error of a driver function that has not created a session in time.
@@ -21,11 +22,11 @@ func (e *NoSessionError) Error() string {
 	return fmt.Sprintf("the driver function did not create a session within %v (yarn.am.waitTime)", e.Timeout)
 }
 
-// NotReturnedError is the error of a function that has not returned within ReturnTimeout.
-// The function runs on until the process exits.
+// NotReturnedError is the error of a function that has not returned within ReturnTimeout. The
+// function continues to run until the process exits.
 type NotReturnedError struct {
-	Cause    error        // why the function's context has ended
-	Returned <-chan error // receives the function's error if it returns later
+	Cause    error        // the reason why the function's context has ended
+	Returned <-chan error // receives the function's error if the function returns later
 }
 
 // Unwrap returns Cause.
@@ -35,12 +36,14 @@ func (e *NotReturnedError) Error() string {
 	return fmt.Sprintf("%v; the driver function did not return within %v after its context had ended", e.Cause, ReturnTimeout)
 }
 
-// Run calls function and returns its error, or its panic with the stack trace.
+// Run calls function and waits until it returns. It returns the function's error, or an error
+// with the panic and its stack trace.
 //
-// The function's context ends when ctx or application ends, or when the function has not
-// called sessionCreated within sessionTimeout (0: no timeout); Run then returns a
-// *NoSessionError. If the function does not return within ReturnTimeout after the timeout or the end
-// of application, Run returns a *NotReturnedError. If only ctx ends, Run waits without limit.
+// The context of function ends when ctx or application ends. It also ends if function has not
+// called sessionCreated within sessionTimeout (0 means no timeout); Run then returns a
+// *NoSessionError. If function does not return within ReturnTimeout after this timeout or the
+// end of application, Run returns a *NotReturnedError. If only ctx ends, Run waits without a
+// timeout.
 func Run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context, sessionCreated func()) error) error {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -85,8 +88,8 @@ func Run(ctx, application context.Context, sessionTimeout time.Duration, functio
 	}
 }
 
-// call calls function and sends its error. It sends an error even if function panics or
-// calls runtime.Goexit.
+// call calls function and sends the function's error to returned. It also sends an error if
+// function panics or calls runtime.Goexit.
 func call(returned chan<- error, function func() error) {
 	err := errors.New("the driver function ended its goroutine (runtime.Goexit) instead of returning")
 	defer func() {

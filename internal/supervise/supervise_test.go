@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// waitForAbandoned waits until abandoned functions have returned, because synctest requires
-// that all goroutines end.
+// waitForAbandoned waits until functions for which Run no longer waits have returned, because
+// synctest requires that all goroutines end.
 func waitForAbandoned() { time.Sleep(2 * time.Hour) }
 
 func TestDriverFunctionMustCreateItsSessionInTime(t *testing.T) {
@@ -26,7 +26,7 @@ func TestDriverFunctionMustCreateItsSessionInTime(t *testing.T) {
 		"in time": {func(_ context.Context, created func()) error {
 			time.Sleep(9 * time.Second)
 			created()
-			created() // a second session
+			created() // the function creates a second session
 			created()
 			time.Sleep(time.Hour)
 			return nil

@@ -1,6 +1,6 @@
-// Package syncmark reads files that have sync markers between their blocks, such as Avro's
-// container files and Hadoop's SequenceFiles. A task that begins in the middle of a file
-// looks for the next marker, and reads from there.
+// Package syncmark reads files that have sync markers between their blocks, such as Avro
+// container files and Hadoop's SequenceFiles. A task whose input split begins in the middle of
+// a file searches for the next marker, and reads from there.
 package syncmark
 
 import (
@@ -13,13 +13,13 @@ import (
 // Size is the number of bytes of a sync marker.
 const Size = 16
 
-// Marker is the sync marker of one file: random bytes that are also in the file's header.
+// Marker is the sync marker of a file: random bytes, which the file's header also contains.
 type Marker [Size]byte
 
-// bufferSize is how many bytes a Reader reads from the file at once.
+// bufferSize is the number of bytes that a Reader reads from the file at once.
 const bufferSize = 256 << 10
 
-// Reader reads a file, keeps track of its position, and finds sync markers.
+// Reader reads a file, counts its position, and searches for sync markers.
 type Reader struct {
 	file     io.ReadSeeker
 	buffer   *bufio.Reader
@@ -27,8 +27,8 @@ type Reader struct {
 	size     int64
 }
 
-// NewReader returns a reader of a file of size bytes. The file's position must be its
-// beginning.
+// NewReader returns a reader of a file whose length is size bytes. The file must be positioned
+// at its beginning.
 func NewReader(file io.ReadSeeker, size int64) *Reader {
 	return &Reader{file: file, buffer: bufio.NewReaderSize(file, bufferSize), size: size}
 }
@@ -39,7 +39,7 @@ func (r *Reader) Position() int64 { return r.position }
 // AtEnd reports whether all bytes of the file have been read.
 func (r *Reader) AtEnd() bool { return r.position >= r.size }
 
-// Left returns how many bytes of the file have not been read.
+// Left returns the number of bytes of the file that have not been read yet.
 func (r *Reader) Left() int64 { return r.size - r.position }
 
 // SeekTo sets the offset of the next byte.
@@ -68,9 +68,9 @@ func (r *Reader) ReadByte() (byte, error) {
 	return b, nil
 }
 
-// Bytes reads the next n bytes into buffer, or into a new buffer if buffer is too small,
-// and returns them. If fewer bytes are left, Bytes fails with io.ErrUnexpectedEOF before it
-// allocates memory, so n may be a length that was read from a damaged file.
+// Bytes reads the next n bytes into buffer, or into a new buffer if buffer is too small, and
+// returns them. If fewer than n bytes remain, Bytes fails with io.ErrUnexpectedEOF before it
+// allocates memory. So n may be a length that was read from a damaged file.
 func (r *Reader) Bytes(n int64, buffer []byte) ([]byte, error) {
 	if n < 0 || n > r.Left() {
 		return nil, fmt.Errorf("%w: %d bytes are left, %d are needed", io.ErrUnexpectedEOF, r.Left(), n)
@@ -95,9 +95,9 @@ func (r *Reader) Expect(marker Marker) (bool, error) {
 	return same, nil
 }
 
-// SkipPast searches for the first occurrence of marker that begins at the current position
-// or later, but before the offset end. It sets the position to the byte after the marker.
-// If there is no such marker, SkipPast returns false, and the position is undefined.
+// SkipPast searches for the first marker that begins at the current position or later, but
+// before the offset end. It sets the position to the byte after the marker. If there is no such
+// marker, SkipPast returns false, and the position is undefined.
 func (r *Reader) SkipPast(marker Marker, end int64) (bool, error) {
 	for r.position < end {
 		window, err := r.buffer.Peek(int(min(bufferSize, end-r.position+Size-1)))
@@ -118,7 +118,7 @@ func (r *Reader) SkipPast(marker Marker, end int64) (bool, error) {
 	return false, nil
 }
 
-// unexpected returns io.ErrUnexpectedEOF instead of io.EOF, and other errors as they are.
+// unexpected returns io.ErrUnexpectedEOF if err is io.EOF, otherwise err.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -14,8 +14,8 @@ import (
 
 var marker = Marker{'s', 'y', 'n', 'c', 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 255}
 
-// If a file is divided into ranges, each marker is found in exactly one range: the one in
-// which the marker begins.
+// If a file is divided into ranges, each marker is found in exactly one range: the range that
+// contains the marker's first byte.
 func TestEachMarkerBelongsToOneRange(t *testing.T) {
 	random := make([]byte, 3*bufferSize)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(random)
@@ -81,7 +81,7 @@ func TestReaderReportsFilesThatEndTooEarly(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	_, err = r.Expect(marker)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	r = NewReader(bytes.NewReader(nil), 3) // the file has become shorter
+	r = NewReader(bytes.NewReader(nil), 3) // the file is shorter than the size that was passed to NewReader
 	_, err = r.ReadByte()
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	_, err = r.Bytes(2, nil)

@@ -15,7 +15,7 @@ func (l *Launch) Size() int {
 	return size
 }
 
-// Input returns the input of the launch's i-th attempt; nil if it is empty.
+// Input returns the input of the i-th attempt in the launch; nil if the input is empty.
 func (l *Launch) Input(i int) []byte {
 	if inputs := l.GetInputs(); i < len(inputs) {
 		return inputs[i]
@@ -23,7 +23,8 @@ func (l *Launch) Input(i int) []byte {
 	return nil
 }
 
-// ResourcesOf converts addresses, by resource name, to their form in messages, or nil.
+// ResourcesOf converts addresses, by resource name, to their protobuf form; nil if there are
+// none.
 func ResourcesOf(resources map[string][]string) map[string]*Addresses {
 	if len(resources) == 0 {
 		return nil
@@ -47,12 +48,12 @@ func FromResources(encoded map[string]*Addresses) map[string][]string {
 	return resources
 }
 
-// maxHoldKey is the largest size in bytes of a key. It is small because one message may
-// contain many keys.
+// maxHoldKey is the maximum size in bytes of a key of Task.Hold in a message. It is small
+// because one message may contain many keys.
 const maxHoldKey = 512
 
-// HoldKey returns a key of held data (Task.Hold) as it is sent. A key that is longer than
-// maxHoldKey or, as protobuf would reject it, not UTF-8 is replaced by its beginning and
+// HoldKey returns the form of a key of Task.Hold that is sent in messages. A key that is longer
+// than maxHoldKey or not UTF-8, which protobuf would reject, is replaced by its first bytes and
 // its SHA-256.
 func HoldKey(key string) string {
 	valid := strings.ToValidUTF8(key, "\uFFFD")

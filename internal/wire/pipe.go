@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// pipeDepth is how many messages the pipe buffers in each direction.
+// pipeDepth is the number of messages that a Pipe buffers in each direction.
 const pipeDepth = 64
 
-// Pipe connects a driver and an executor in one process. Messages are not copied: a
-// sender must not change them. After one side calls CloseSend, the other side receives the
-// earlier messages, and then io.EOF. When ctx has ended, Send and Recv do not block: they
-// return io.EOF instead.
+// Pipe connects a driver and an executor in one process. Messages are not copied, so a sender
+// must not change a message after Send. After one side has called CloseSend, the other side
+// receives the earlier messages, and then io.EOF. After ctx has ended, Send and Recv return
+// io.EOF instead of blocking.
 func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
 	down := &direction[*DriverMessage]{messages: make(chan *DriverMessage, pipeDepth), closed: make(chan struct{})}
 	up := &direction[*ExecutorMessage]{messages: make(chan *ExecutorMessage, pipeDepth), closed: make(chan struct{})}
@@ -20,11 +20,10 @@ func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
 		&pipeEnd[*ExecutorMessage, *DriverMessage]{ctx: ctx, out: up, in: down}
 }
 
-// direction is one direction of a pipe.
 type direction[M any] struct {
 	messages chan M
 	once     sync.Once
-	closed   chan struct{} // closed by the sending side's CloseSend
+	closed   chan struct{} // closed by CloseSend of the sending side
 }
 
 type pipeEnd[Out, In any] struct {
@@ -66,7 +65,7 @@ func (p *pipeEnd[Out, In]) Recv() (In, error) {
 	}
 }
 
-// CloseSend ends this side's messages.
+// CloseSend ends the messages of this side.
 func (p *pipeEnd[Out, In]) CloseSend() error {
 	p.out.once.Do(func() { close(p.out.closed) })
 	return nil

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// IsPlain reports whether Successes can represent an update: a success with metrics, and
-// without counters and gauges.
+// IsPlain reports whether an update can be encoded in Successes: it reports a success with
+// metrics and without counters and gauges.
 func (u *TaskUpdate) IsPlain() bool {
 	return u.GetState() == TaskState_TASK_STATE_FINISHED && u.GetMetrics() != nil && u.GetValues() == nil
 }
@@ -16,10 +16,10 @@ func (u *TaskUpdate) IsPlain() bool {
 type SuccessBuilder struct {
 	built *Successes
 	count int
-	last  uint64 // id of the attempt that was added last
+	last  uint64 // id of the most recently added attempt
 }
 
-// Add adds a plain update. The builder keeps the update's result, but not the update.
+// Add adds a plain update. The builder retains the update's result, but not the update.
 func (b *SuccessBuilder) Add(u *TaskUpdate) {
 	if b.built == nil {
 		b.built = &Successes{}
@@ -40,14 +40,15 @@ func (b *SuccessBuilder) Add(u *TaskUpdate) {
 			continue
 		}
 		if *column == nil {
-			*column = make([]byte, b.count) // zeros, one byte each
+			*column = make([]byte, b.count) // the values of the earlier attempts: zeros of one byte each
 		}
 		*column = binary.AppendUvarint(*column, *field)
 	}
 	b.count++
 }
 
-// Take returns the encoded updates, nil if none were added, and empties the builder.
+// Take returns the encoded updates and empties the builder. It returns nil if no update was
+// added.
 func (b *SuccessBuilder) Take() *Successes {
 	built := b.built
 	*b = SuccessBuilder{}
@@ -58,23 +59,23 @@ func (b *SuccessBuilder) Take() *Successes {
 type SuccessReader struct {
 	into      *TaskUpdate
 	attempts  []byte
-	results   [][]byte // results that are not yet decoded
+	results   [][]byte // results that have not been decoded yet
 	noResults bool
 	columns   [8]column
-	used      int // number of columns that the message has
+	used      int // number of metrics for which the message contains values
 	err       error
 }
 
-// column is the values of one metric for all attempts in a Successes message.
+// column is a list of the values of one metric, one for each attempt in a Successes message.
 type column struct {
-	value *uint64 // where Next puts the next attempt's value
-	rest  []byte  // encoded values that are not yet decoded
+	value *uint64 // the field in which Next stores the next attempt's value
+	rest  []byte  // encoded values that have not been decoded yet
 }
 
 var errUnreadable = errors.New("malformed message of successes: its results or metrics do not match its attempts, or a number exceeds 64 bits")
 
-// Read returns a reader of the updates in the message. Each call of the reader's
-// Next overwrites into and into.Metrics with the next update.
+// Read returns a reader of the updates in the message. Each call of the reader's method Next
+// overwrites *into, including the fields of into.Metrics, with the next update.
 func (s *Successes) Read(into *TaskUpdate) SuccessReader {
 	if s == nil {
 		return SuccessReader{}
@@ -97,7 +98,8 @@ func (s *Successes) Read(into *TaskUpdate) SuccessReader {
 	return r
 }
 
-// Next decodes the next update. It returns false at the end and after an error; see Err.
+// Next decodes the next update. It returns false after the last update and after an error (see
+// Err).
 func (r *SuccessReader) Next() bool {
 	if len(r.attempts) == 0 {
 		return r.end()
@@ -125,8 +127,9 @@ func (r *SuccessReader) Next() bool {
 	return true
 }
 
-// end is called after the last attempt. It sets the error if results or metrics are
-// left, as these belong to no attempt. It always returns false, which Next returns.
+// end is called after the last attempt. It sets the error if undecoded results or values of
+// metrics remain, because they belong to no attempt. It always returns false, for Next to
+// return.
 func (r *SuccessReader) end() bool {
 	left := len(r.results)
 	for i := range r.columns[:r.used] {
@@ -143,7 +146,7 @@ func (r *SuccessReader) fail() bool {
 	return false
 }
 
-// Err returns the error that made Next return false; nil at the end.
+// Err returns the error because of which Next returned false, or nil if there was none.
 func (r *SuccessReader) Err() error { return r.err }
 
 // columns returns the fields with encoded metrics, in the order of Metrics.fields.

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// filled returns metrics with random values in a random selection of the fields.
+// filled returns metrics with random values in randomly selected fields.
 func filled(t *rapid.T) *Metrics {
 	m := &Metrics{}
 	fields := m.ProtoReflect().Descriptor().Fields()
@@ -22,7 +22,7 @@ func filled(t *rapid.T) *Metrics {
 	return m
 }
 
-// encode adds updates to a builder and takes the result.
+// encode adds updates to a builder and returns the encoded updates.
 func encode(b *SuccessBuilder, updates []*TaskUpdate) *Successes {
 	for _, update := range updates {
 		b.Add(update)
@@ -91,12 +91,12 @@ func TestSuccessesOfConsecutiveIDsAreSmall(t *testing.T) {
 	require.Less(t, proto.Size(encode(&SuccessBuilder{}, updates)), 512*2+20)
 }
 
-// A driver must not panic when it reads a malformed message, and must get an error if the
+// A driver must not panic when it decodes a malformed message, and must receive an error if the
 // message is truncated.
 func TestMalformedSuccesses(t *testing.T) {
 	for name, test := range map[string]struct {
 		message *Successes
-		reads   int // attempts before the error
+		reads   int // number of updates that are decoded before the error
 	}{
 		"too few metrics":  {&Successes{Attempts: []byte{2, 2}, RunNanos: []byte{1}}, 1},
 		"too many metrics": {&Successes{Attempts: []byte{2, 2}, RunNanos: []byte{1, 1, 1}}, 2},

@@ -12,23 +12,26 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// Submission describes an application, by default unmanaged and in the first queue.
+// Submission describes an application to submit. By default, its ApplicationMaster is
+// unmanaged.
 type Submission struct {
-	// User is the submitter. Default: "alice".
+	// User is the user who submits the application. Default: "alice".
 	User string
 	Name string
 	Type string
-	// Queue is the name of a leaf queue, with or without "root.". Default: the first.
+	// Queue is the name of a leaf queue, with or without "root.". Default: the first leaf
+	// queue.
 	Queue string
-	// Managed gives the ApplicationMaster a container of the size Resource. An attempt
-	// begins with the allocation of that container, and the test acts as the
-	// ApplicationMaster's process. Attempts of an unmanaged application begin at once.
+	// Managed allocates a container of the size Resource for the ApplicationMaster. The
+	// attempt begins at this allocation; the test acts as the ApplicationMaster's process. The
+	// attempts of an unmanaged ApplicationMaster begin at once.
 	Managed  bool
 	Resource yarn.Resource
-	// MaxAttempts is the largest number of attempts. It cannot exceed Options.MaxAttempts,
-	// which is also the default. An unmanaged application always has only one attempt.
+	// MaxAttempts is the maximum number of attempts. It is limited by Options.MaxAttempts,
+	// which is also the default. An application with an unmanaged ApplicationMaster has only
+	// one attempt.
 	MaxAttempts int
-	// KeepContainers lets the next attempt keep the containers of a failed one.
+	// KeepContainers transfers the running containers of a failed attempt to the next attempt.
 	KeepContainers bool
 }
 
@@ -39,8 +42,8 @@ type application struct {
 	attempts []*attempt
 	state    yarn.ApplicationState
 	final    yarn.FinalStatus
-	// stored is set once the final state is in the state store, and the
-	// ApplicationMaster may stop.
+	// stored is true when the final state is in the state store, and the ApplicationMaster may
+	// exit.
 	stored      bool
 	diagnostics string
 	trackingURL string
@@ -50,50 +53,50 @@ type application struct {
 	finished    time.Time
 }
 
-// attempt is one attempt of an application.
 type attempt struct {
 	id  yarn.AttemptID
 	app *application
-	// launched is set once the ApplicationMaster is started, registered once it has
-	// registered, finishing once it has asked to unregister, and ended at the end of the
-	// attempt.
+	// launched is true when the ApplicationMaster has been started, registered while it is
+	// registered, finishing when it has requested to unregister, and ended when the attempt has
+	// ended.
 	launched, registered, finishing, ended bool
 
 	host           string
 	port           int32
-	master         *container // nil if unmanaged
+	master         *container // the container of the ApplicationMaster; nil if it is unmanaged
 	began          time.Time
 	finishedAt     time.Time
 	expiry         *event
 	keyID          int32 // id of the master key of the attempt's newest AMRMToken
 	lastID         int32
 	last           *pb.AllocateResponse
-	containerCount int64 // containers allocated in the epoch countEpoch
+	containerCount int64 // number of containers allocated in the epoch countEpoch
 	countEpoch     int64
 
 	table table
-	// blacklist has the blacklisted hosts and racks, each with the time of adding.
+	// blacklist maps the blacklisted hosts and racks to the times at which they were added.
 	blacklist map[string]time.Time
-	// heartbeats counts the served heartbeats, and freed sums the resources of ended containers.
+	// heartbeats is the number of heartbeats, and freed the sum of the resources of ended
+	// containers.
 	heartbeats int
 	freed      yarn.Resource
-	// held are the containers that the attempt is using, in the order of allocation.
+	// held are the containers that the attempt uses, in the order of their allocation.
 	held           []*container
-	newlyAllocated []*container // allocated, not reported yet
+	newlyAllocated []*container // allocated containers that have not been sent to the ApplicationMaster
 	newlyCompleted []*pb.ContainerStatus
 	nodeUpdates    []*registration
 	tokensFor      map[*Node]bool
-	previous       []*container // kept from the previous attempt, not reported yet
-	// pendingReleases are released containers whose nodes have not registered again
-	// since a restart.
+	previous       []*container // containers of the previous attempt that have not been sent to the ApplicationMaster
+	// pendingReleases are released containers whose nodes have not registered since the
+	// ResourceManager restarted.
 	pendingReleases map[*container]bool
-	strict          []*container // to be announced as preempted in any case
-	contract        []*container // to be announced as preempted unless as much is released
+	strict          []*container // containers whose strict preemption must be announced
+	contract        []*container // containers whose negotiable preemption must be announced, see Application.Preempt
 }
 
 func (a *application) current() *attempt { return a.attempts[len(a.attempts)-1] }
 
-// state returns the attempt's RMAppAttemptState.
+// state returns the name of the attempt's RMAppAttemptState.
 func (a *attempt) state() string {
 	switch {
 	case a.ended && a.app.final == yarn.FinalKilled:
@@ -113,14 +116,13 @@ func (a *attempt) state() string {
 	}
 }
 
-// newID returns the id of a new application.
 func (c *Cluster) newID() yarn.ApplicationID {
 	c.lastApplication++
 	return yarn.ApplicationID{ClusterTimestamp: c.identifier, Sequence: c.lastApplication}
 }
 
-// submit accepts an application. As in YARN, an application for an unknown queue is
-// accepted, and then fails.
+// submit accepts an application. As in YARN, an application for an unknown queue is accepted,
+// and then fails.
 func (c *Cluster) submit(id yarn.ApplicationID, s Submission) *application {
 	orDefault(&s.User, "alice")
 	orDefault(&s.Name, "N/A")
@@ -157,7 +159,8 @@ func (c *Cluster) newAttempt(app *application) {
 	if len(app.attempts) > 0 {
 		before := app.current()
 		for _, k := range before.held {
-			// The containers' ids keep the number of the attempt that allocated them.
+			// The containers keep their ids, which contain the number of the attempt that
+			// allocated them.
 			a.previous = append(a.previous, k)
 			k.attempt = a
 		}
@@ -180,8 +183,7 @@ func (c *Cluster) newAttempt(app *application) {
 // masterPriority is RMAppAttemptImpl.AM_CONTAINER_PRIORITY.
 const masterPriority = 0
 
-// launch begins the attempt. From then on, its ApplicationMaster has an AMRMToken and may
-// register.
+// launch begins the attempt. The ApplicationMaster then has an AMRMToken and may register.
 func (c *Cluster) launch(a *attempt) {
 	a.launched = true
 	if a.app.launched.IsZero() {
@@ -190,7 +192,8 @@ func (c *Cluster) launch(a *attempt) {
 	c.ping(a)
 }
 
-// ping restarts the timeout after which the attempt of a silent ApplicationMaster fails.
+// ping restarts the timeout after which the attempt fails if its ApplicationMaster sends no
+// heartbeat.
 func (c *Cluster) ping(a *attempt) {
 	c.cancel(a.expiry)
 	a.expiry = c.after(c.options.MasterExpiry, func() {
@@ -198,8 +201,8 @@ func (c *Cluster) ping(a *attempt) {
 	})
 }
 
-// failAttempt ends an attempt that did not unregister, and begins the next one or,
-// after MaxAttempts, ends the application.
+// failAttempt ends an attempt that has not unregistered. It then begins the next attempt or,
+// after MaxAttempts attempts, ends the application.
 func (c *Cluster) failAttempt(a *attempt, diagnostics string) {
 	if a.ended {
 		return
@@ -214,8 +217,8 @@ func (c *Cluster) failAttempt(a *attempt, diagnostics string) {
 		"Application %v failed %d times due to %s. Failing the application.", app.id, len(app.attempts), diagnostics))
 }
 
-// closeAttempt ends an attempt and its containers. If keep is set, launched containers
-// except the ApplicationMaster's are left for the next attempt.
+// closeAttempt ends an attempt and its containers. If keep is set, the launched containers, except
+// the ApplicationMaster's, continue to run for the next attempt.
 func (c *Cluster) closeAttempt(a *attempt, keep bool) {
 	a.ended, a.registered, a.finishedAt = true, false, time.Now()
 	c.cancel(a.expiry)
@@ -252,7 +255,7 @@ func (c *Cluster) running() []*application {
 	return apps
 }
 
-// attempt returns an attempt, or nil.
+// attempt returns the attempt with the given id, or nil.
 func (c *Cluster) attempt(id yarn.AttemptID) *attempt {
 	app := c.byID[id.Application]
 	if app == nil || id.Attempt < 1 || int(id.Attempt) > len(app.attempts) {
@@ -261,22 +264,22 @@ func (c *Cluster) attempt(id yarn.AttemptID) *attempt {
 	return app.attempts[id.Attempt-1]
 }
 
-// Application is a handle to an application of the cluster.
+// Application is a handle for an application of the cluster.
 type Application struct {
 	cluster *Cluster
 	app     *application
 }
 
-// Submit starts an application. A managed application has an AMRMToken once its
-// ApplicationStatus is Launched.
+// Submit submits an application. A managed application has an AMRMToken when Launched in its
+// ApplicationStatus is true.
 func (c *Cluster) Submit(s Submission) *Application {
 	var app *application
 	c.do(func() { app = c.submit(c.newID(), s) })
 	return &Application{c, app}
 }
 
-// Application returns a handle to the application with an id, for example one that was
-// submitted over REST, and whether there is one.
+// Application returns a handle for the application with an id, for example an application that
+// was submitted over REST. It returns false if there is no such application.
 func (c *Cluster) Application(id yarn.ApplicationID) (*Application, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,17 +305,17 @@ func (a *Application) AMRMToken() security.Token {
 	return a.cluster.amrmToken(attempt, attempt.keyID)
 }
 
-// Options returns client options for the current attempt's ApplicationMaster.
+// Options returns options for a client that the current attempt's ApplicationMaster uses.
 func (a *Application) Options() yarn.ClientOptions {
 	return yarn.ClientOptions{Token: a.AMRMToken(), Dial: a.cluster.Dial, Logger: a.cluster.options.Logger}
 }
 
-// Fail ends the current attempt as if its ApplicationMaster had crashed.
+// Fail ends the current attempt in the same way as a crash of its ApplicationMaster.
 func (a *Application) Fail(diagnostics string) {
 	a.cluster.do(func() { a.cluster.failAttempt(a.app.current(), diagnostics) })
 }
 
-// Kill ends the application as if its user had killed it.
+// Kill ends the application in the same way as a kill by its user.
 func (a *Application) Kill(diagnostics string) {
 	a.cluster.do(func() { a.cluster.kill(a.app, diagnostics) })
 }
@@ -324,9 +327,9 @@ func (c *Cluster) kill(app *application, diagnostics string) {
 	c.end(app, yarn.ApplicationKilled, yarn.FinalKilled, diagnostics)
 }
 
-// Surplus allocates n containers that the application did not ask for, on nodes that have
-// room. YARN does so, too, if it has not yet received the request that lowers the number of
-// containers.
+// Surplus allocates n containers that the application has not requested, on nodes with enough
+// free resources. In YARN, this can happen if the ResourceManager allocates containers before
+// it receives the request that lowers their number.
 func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	c := a.cluster
 	c.do(func() {
@@ -343,9 +346,9 @@ func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	})
 }
 
-// Preempt announces the preemption of containers, and after wait kills those that have not
-// ended. If strict is false, it kills none if the application has released as many
-// resources meanwhile.
+// Preempt announces the preemption of containers. After wait, it kills the containers that have
+// not ended. But if strict is false, and the application has meanwhile released at least the sum
+// of these containers' resources, Preempt kills no container.
 func (a *Application) Preempt(strict bool, wait time.Duration, ids ...yarn.ContainerID) {
 	c := a.cluster
 	c.do(func() {

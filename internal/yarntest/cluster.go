@@ -25,9 +25,9 @@ type Cluster struct {
 	ctx   context.Context
 	stop  context.CancelFunc
 	loops sync.WaitGroup
-	wake  chan struct{} // wakes run if an event was scheduled before all others
+	wake  chan struct{} // wakes run if an event was scheduled to occur before all others
 
-	// mu guards the fields below, and applications, containers and nodes.
+	// mu guards the following fields, and the applications, containers and nodes.
 	mu        sync.Mutex
 	closed    bool
 	began     time.Time
@@ -35,30 +35,30 @@ type Cluster struct {
 	scheduled int64
 	random    *rand.Rand
 
-	// identifier is the active ResourceManager's start in Unix milliseconds, and epoch
-	// the number of ResourceManagers that were active before.
+	// identifier is the start time of the active ResourceManager in Unix milliseconds. epoch is
+	// the number of earlier activations of ResourceManagers.
 	identifier      int64
 	epoch           int64
-	recovered       time.Time // when the REST API knows running applications again after a restart
+	recovered       time.Time // after a restart: the time until which the REST API reports running applications as unknown
 	lastApplication int32
 	applications    []*application
 	byID            map[yarn.ApplicationID]*application
 	containers      map[yarn.ContainerID]*container
 	queues          []*queue
 	preempting      *event
-	// demand is how many requested containers are not allocated.
+	// demand is the number of requested containers that have not been allocated.
 	demand int
 
 	amrmKeys, nmKeys, containerKeys keys
 
 	faults            []*Fault
-	tokensToSpoil     int  // how many of the next containers get invalid tokens
+	tokensToSpoil     int  // how many of the next allocated containers have invalid tokens
 	ignoresBlacklists bool // see IgnoreBlacklists
 	violations        []string
 	watchers          map[*watcher]struct{}
 }
 
-// New starts a cluster. The caller must Close it.
+// New starts a cluster. The caller must call Close.
 func New(options Options) (*Cluster, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -86,7 +86,7 @@ func New(options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start starts the servers and the events, with all nodes registered.
+// start starts the servers and the event loop, with all nodes registered.
 func (c *Cluster) start() error {
 	for i := range c.options.Masters {
 		m, err := c.newMaster(i)
@@ -101,8 +101,8 @@ func (c *Cluster) start() error {
 	for i, spec := range c.options.Nodes {
 		n := &Node{
 			cluster: c, spec: spec, index: i, state: yarn.NodeRunning, reachable: true, local: map[yarn.ContainerID]*container{},
-			// There are only 100 phases, so in a large cluster several nodes send
-			// heartbeats at the same time.
+			// There are only 100 different phases, so that in a large cluster several nodes
+			// send heartbeats at the same time.
 			phase: c.options.NodeHeartbeat / 100 * time.Duration(c.random.IntN(100)),
 		}
 		n.registration = &registration{node: n}
@@ -118,7 +118,7 @@ func (c *Cluster) start() error {
 			}
 			n.httpPort = n.pages.port()
 		} else {
-			n.httpPort = 8042 // nothing listens
+			n.httpPort = 8042 // no server listens at this port
 		}
 	}
 	if c.options.PreemptionInterval > 0 {
@@ -128,7 +128,7 @@ func (c *Cluster) start() error {
 	return nil
 }
 
-// Close closes all servers and connections and waits for their goroutines.
+// Close closes all servers and connections, and waits until their goroutines have ended.
 func (c *Cluster) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -148,15 +148,16 @@ func (c *Cluster) Close() {
 	c.web.close()
 }
 
-// Dial opens a connection to an address of the cluster, for example as yarn.ClientOptions.Dial.
+// Dial opens a connection to an address of the cluster. It is suitable as
+// yarn.ClientOptions.Dial.
 func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return c.network.Dial(ctx, network, address)
 }
 
-// Nodes returns the nodes in the order of the options.
+// Nodes returns the nodes in the order of Options.Nodes.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// Node returns the node of a host, or nil.
+// Node returns the node with the given host name, or nil.
 func (c *Cluster) Node(host string) *Node { return c.hosts[host] }
 
 // HadoopConf returns the Hadoop configuration for clients of the cluster.
@@ -186,7 +187,7 @@ func (c *Cluster) HadoopConf() map[string]string {
 	return settings
 }
 
-// do calls change and then the watchers, all with the lock held.
+// do locks c.mu, and calls change and then the watchers.
 func (c *Cluster) do(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

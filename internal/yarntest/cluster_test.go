@@ -24,7 +24,7 @@ func anywhere(n int32) yarn.ResourceRequest {
 	return yarn.ResourceRequest{Priority: 1, Name: yarn.AnyHost, Resource: small, Containers: n, RelaxLocality: true}
 }
 
-// master is an ApplicationMaster of a test.
+// master is the ApplicationMaster of a test's application.
 type master struct {
 	t       *testing.T
 	cluster *yarntest.Cluster
@@ -57,7 +57,7 @@ func (m *master) register() {
 	m.last = 0
 }
 
-// beat sends a heartbeat.
+// beat sends a heartbeat and returns the response.
 func (m *master) beat(request yarn.AllocateRequest) *yarn.AllocateResponse {
 	m.t.Helper()
 	request.ResponseID = m.last
@@ -70,7 +70,7 @@ func (m *master) beat(request yarn.AllocateRequest) *yarn.AllocateResponse {
 	return response
 }
 
-// get sends asks and waits until n containers are allocated.
+// get sends the requests asks and waits until n containers are allocated.
 func (m *master) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	m.t.Helper()
 	var got []yarn.Container
@@ -106,7 +106,7 @@ func (m *master) tryStart(container yarn.Container) error {
 	return err
 }
 
-// completed sends heartbeats until n containers are reported as completed.
+// completed sends heartbeats until n containers have been reported as completed.
 func (m *master) completed(n int) []yarn.ContainerStatus {
 	m.t.Helper()
 	var got []yarn.ContainerStatus

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// stream is one direction of a connection in memory. Writes never block, like a
-// socket with a large buffer.
+// stream is one direction of a connection in memory. Its buffer is unlimited, so writes never
+// block.
 type stream struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
@@ -59,7 +59,7 @@ func (s *stream) write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end marks the stream as closed by its writer, its reader, or both.
+// end marks the stream as closed by its writer (closed), its reader (dropped), or both.
 func (s *stream) end(closed, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ type memoryConn struct {
 	local, remote memoryAddr
 }
 
-// memoryAddr is a host:port that exists in memory only.
+// memoryAddr is an address, in the form host:port, of a server in a Memory network.
 type memoryAddr string
 
 func (memoryAddr) Network() string  { return "memory" }
@@ -122,5 +122,5 @@ func (c *memoryConn) Close() error {
 func (c *memoryConn) SetDeadline(t time.Time) error     { return c.SetReadDeadline(t) }
 func (c *memoryConn) SetReadDeadline(t time.Time) error { c.in.setDeadline(t); return nil }
 
-// SetWriteDeadline does nothing, as writes never block.
+// SetWriteDeadline has no effect, because writes never block.
 func (c *memoryConn) SetWriteDeadline(time.Time) error { return nil }

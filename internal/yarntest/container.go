@@ -14,21 +14,21 @@ import (
 type stage int
 
 const (
-	// An allocated container is sent to the ApplicationMaster with the answer to its next
+	// An allocated container is sent to the ApplicationMaster in the response to its next
 	// heartbeat.
 	allocated stage = iota
-	// An acquired container was sent to the ApplicationMaster, which must start it
-	// within Options.AllocationExpiry.
+	// An acquired container has been sent to the ApplicationMaster, which must start it within
+	// Options.AllocationExpiry.
 	acquired
-	// A launched container is one that its node has reported as started.
+	// The node has reported the start of a launched container.
 	launched
 	// A completed container has ended.
 	completed
-	// A forgotten container had not been launched when the ResourceManager restarted.
+	// A forgotten container had not been started when the ResourceManager restarted.
 	forgotten
 )
 
-// process is a container's state at its NodeManager.
+// process is the state of a container at its NodeManager.
 type process int
 
 const (
@@ -38,7 +38,6 @@ const (
 	exited
 )
 
-// container is a container at the ResourceManager and on its node.
 type container struct {
 	id                  yarn.ContainerID
 	attempt             *attempt
@@ -48,62 +47,63 @@ type container struct {
 	allocationRequestID int64
 	executionType       yarn.ExecutionType
 	label               string
-	master              bool // runs the ApplicationMaster
-	surplus             bool // the application did not ask for it
+	master              bool // whether the container is for the ApplicationMaster
+	surplus             bool // whether the application has not requested the container
 
 	stage               stage
-	counted             bool // the attempt, node and queue count the container as used
+	counted             bool // whether the attempt, node and queue include the container in their used resources
 	token               security.Token
 	expiry              *event
-	preemptionAnnounced time.Time // zero if no preemption was announced
+	preemptionAnnounced time.Time // the zero time if no preemption was announced
 
 	process     process
-	next        *event // the next change of process
+	next        *event // the event that will change the field process
 	environment map[string]string
 	commands    []string
 
 	allocatedAt, acquiredAt, startedAt, endedAt time.Time
 	exit                                        yarn.ExitStatus
 	diagnostics                                 string
-	// reported is set once the node has reported the exit to the ResourceManager.
+	// reported is true when the node has reported the exit to the ResourceManager.
 	reported bool
 }
 
-// State is a step in a container's life.
+// State is the state of a container as tests see it.
 type State string
 
-// A State combines a container's state at the ResourceManager (stage) with that at its node
-// (process).
+// The values of State combine the container's state at the ResourceManager (stage) with its
+// state at the NodeManager (process).
 const (
 	// Allocated means that the ApplicationMaster has not received the container yet.
 	Allocated State = "allocated"
-	// Acquired means that the ApplicationMaster has received the container, but not started
+	// Acquired means that the ApplicationMaster has received the container, but has not started
 	// it.
 	Acquired State = "acquired"
 	// Localizing and Running mean that the container uses resources of its node.
 	Localizing State = "localizing"
 	Running    State = "running"
-	// Ended means released, exited, killed or lost.
+	// Ended means that the container was released, has exited, or was killed or lost.
 	Ended State = "ended"
 )
 
-// Container is the state of a container at one time.
+// Container describes the state of a container at a certain time.
 type Container struct {
 	ID       yarn.ContainerID
 	Host     string
 	Resource yarn.Resource
 	Priority int32
 	State    State
-	// Held is set if the ResourceManager counts the container as the application's.
+	// Held is true if the ResourceManager counts the container as used by the application.
 	Held bool
-	// Master is set if the container is for the ApplicationMaster.
+	// Master is true if the container is for the ApplicationMaster.
 	Master bool
-	// Surplus is set if the container was not asked for (Application.Surplus).
+	// Surplus is true if the application has not requested the container (Application.Surplus).
 	Surplus bool
-	// Environment and Commands are from the launch context; nil before the start.
+	// Environment and Commands are from the launch context; they are nil before the start.
 	Environment map[string]string
 	Commands    []string
-	// The times when the container reached each state; zero if it has not.
+	// The times at which the container reached each state; zero if it has not reached the
+	// state.
 	AllocatedAt, AcquiredAt, StartedAt, EndedAt time.Time
 	// Exit is the exit status; yarn.ExitUnknown until the container has ended.
 	Exit yarn.ExitStatus
@@ -129,7 +129,7 @@ func (k *container) snapshot() Container {
 	}
 }
 
-// held reports whether the ResourceManager counts the container as its application's.
+// held reports whether the ResourceManager counts the container as used by its application.
 func (k *container) held() bool {
 	return k.stage == allocated || k.stage == acquired || k.stage == launched
 }
@@ -150,7 +150,7 @@ func (k *container) proto() *pb.Container {
 	}
 }
 
-// status returns the container's status as its node reports it.
+// status returns the container's status in the form in which its node reports it.
 func (k *container) status() *pb.ContainerStatus {
 	s := &pb.ContainerStatus{
 		ContainerId:   containerIDProto(k.id),
@@ -178,7 +178,7 @@ func (k *container) killedStatus(exit yarn.ExitStatus, diagnostics string) *pb.C
 	}
 }
 
-// Diagnostics of containers that the ResourceManager ends (SchedulerUtils).
+// Diagnostics of containers that the ResourceManager ends, as in SchedulerUtils.
 const (
 	releasedText     = "Container released by application"
 	lostNodeText     = "Container released on a *lost* node"
@@ -187,7 +187,7 @@ const (
 	expiredText      = "Container expired since it was unused"
 )
 
-// begin starts the container's process on its node, as Options.Process decides.
+// begin starts the container's process on its node. Options.Process determines its behaviour.
 func (c *Cluster) begin(k *container) {
 	k.process, k.startedAt = localizing, time.Now()
 	plan := Process{}
@@ -205,7 +205,7 @@ func (c *Cluster) begin(k *container) {
 	})
 }
 
-// exit ends the container's process. The node reports the exit as soon as it can.
+// exit ends the container's process. The node reports the exit as soon as possible.
 func (c *Cluster) exit(k *container, status yarn.ExitStatus, diagnostics string) {
 	if !k.onNode() {
 		return

@@ -7,9 +7,9 @@ import (
 
 type event struct {
 	at     time.Time
-	order  int64 // grows with each event; decides between events of the same time
+	order  int64 // increases with each event; orders events at the same time
 	action func()
-	index  int // in the heap; -1 if it is not there
+	index  int // index in the heap; -1 if the event is not in the heap
 }
 
 type eventHeap []*event
@@ -39,7 +39,8 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// after schedules action, which is called with the lock held. The caller holds the lock.
+// after schedules a call of action after wait. The caller must have locked c.mu, and c.mu is also
+// locked during the call.
 func (c *Cluster) after(wait time.Duration, action func()) *event {
 	return c.at(time.Now().Add(wait), action)
 }
@@ -57,14 +58,14 @@ func (c *Cluster) at(when time.Time, action func()) *event {
 	return e
 }
 
-// cancel cancels an event. It ignores nil and past events.
+// cancel cancels an event. It has no effect if the event is nil or has occurred.
 func (c *Cluster) cancel(e *event) {
 	if e != nil && e.index >= 0 {
 		heap.Remove(&c.events, e.index)
 	}
 }
 
-// run handles events until the cluster is closed.
+// run executes the actions of events until the cluster is closed.
 func (c *Cluster) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -79,7 +80,7 @@ func (c *Cluster) run() {
 	}
 }
 
-// runDue handles due events, and returns how long to wait for the next one.
+// runDue executes the actions of due events, and returns the time until the next event.
 func (c *Cluster) runDue() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

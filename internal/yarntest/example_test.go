@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// An ApplicationMaster asks for a container, and its node is lost.
+// An ApplicationMaster requests a container, whose node is then lost.
 func Example() {
 	ctx := context.Background()
 	c, err := yarntest.New(yarntest.Options{

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// inBubble runs a test with a fake clock and four containers on two nodes.
+// inBubble runs a test in a synctest bubble, with four running containers on two nodes.
 func inBubble(t *testing.T, options yarntest.Options, test func(t *testing.T, c *yarntest.Cluster, m *master, containers []yarn.Container)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t, options)
@@ -26,7 +26,6 @@ func inBubble(t *testing.T, options yarntest.Options, test func(t *testing.T, c 
 	})
 }
 
-// on returns the containers on a node.
 func on(containers []yarn.Container, host string) []yarn.Container {
 	var there []yarn.Container
 	for _, container := range containers {
@@ -95,8 +94,8 @@ func TestNodeFaults(t *testing.T) {
 	host := "node-0001"
 	tests := map[string]struct {
 		happen func(*yarntest.Node)
-		states []yarn.NodeState // in the order of the reports
-		lost   bool             // the node's containers end
+		states []yarn.NodeState // states in node reports, in the order of the reports
+		lost   bool             // whether the containers on the node are lost
 	}{
 		"lost":            {(*yarntest.Node).Lose, []yarn.NodeState{yarn.NodeLost}, true},
 		"cut off":         {(*yarntest.Node).Disconnect, []yarn.NodeState{yarn.NodeLost}, true},
@@ -105,7 +104,7 @@ func TestNodeFaults(t *testing.T) {
 		"restarted empty": {func(n *yarntest.Node) { n.Restart(5*time.Second, false) }, nil, true},
 		"unhealthy":       {func(n *yarntest.Node) { n.Unhealthy("disk") }, []yarn.NodeState{yarn.NodeUnhealthy}, true},
 		"healthy again": {func(n *yarntest.Node) { n.Unhealthy("disk"); n.Healthy() },
-			[]yarn.NodeState{yarn.NodeRunning}, true}, // a report has only the latest state
+			[]yarn.NodeState{yarn.NodeRunning}, true}, // a node report contains only the latest state
 		"decommissioned": {func(n *yarntest.Node) { n.Decommission(time.Minute) },
 			[]yarn.NodeState{yarn.NodeDecommissioning, yarn.NodeDecommissioned}, true},
 		"decommissioned and back": {func(n *yarntest.Node) { n.Decommission(time.Minute); n.Recommission() },
@@ -132,8 +131,8 @@ func TestNodeFaults(t *testing.T) {
 				} else {
 					require.Zero(t, ended)
 				}
-				// Containers that the ResourceManager considers lost run on an unreachable
-				// node until it is reachable again. Then they end.
+				// On an unreachable node, containers that the ResourceManager considers lost
+				// continue to run until the node is reachable again. Then they are killed.
 				require.NoError(t, c.Node(host).Reconnect())
 				time.Sleep(time.Minute)
 				c.Inspect(func(v yarntest.View) { require.Equal(t, 4-ended, v.Processes(m.app.ID()), "no process is left behind") })
@@ -143,7 +142,7 @@ func TestNodeFaults(t *testing.T) {
 }
 
 // TestANodeIsReportedTwiceInOneAnswer loses and restores a node between two heartbeats. The
-// answer to the second has both states, in either order.
+// response to the second heartbeat contains both states, in either order.
 func TestANodeIsReportedTwiceInOneAnswer(t *testing.T) {
 	orders := map[string]bool{}
 	for seed := range uint64(20) {
@@ -167,8 +166,8 @@ func TestTokensRollOver(t *testing.T) {
 	inBubble(t, yarntest.Options{}, func(t *testing.T, c *yarntest.Cluster, m *master, _ []yarn.Container) {
 		c.RollMasterKey(time.Minute)
 		m.beat(yarn.AllocateRequest{})
-		m.beat(yarn.AllocateRequest{}) // the old connection stays valid
-		time.Sleep(2 * time.Minute)    // the connection is closed, and the old key has expired
+		m.beat(yarn.AllocateRequest{}) // the existing connection continues to work
+		time.Sleep(2 * time.Minute)    // afterwards, the connection has been closed, and the old key has expired
 		m.beat(yarn.AllocateRequest{})
 
 		clear(m.tokens)

@@ -6,25 +6,25 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/ipctest"
 )
 
-// Fault makes calls fail.
+// Fault describes calls that fail.
 type Fault struct {
-	// Host is the host of the called server: a node's, or "rm" for every ResourceManager;
-	// "" for all servers.
+	// Host is the host of the called server: the name of a node, "rm" for all ResourceManagers,
+	// or "" for all servers.
 	Host string
 	// Method is the called method, such as "allocate"; "" for all methods.
 	Method string
-	// Times is how many calls the fault hits; 0 for no limit.
+	// Times is the number of calls that the fault affects; 0 means no limit.
 	Times int
-	// Chance is the probability that the fault hits a call; 0 means 1.
+	// Chance is the probability that the fault affects a call; 0 means 1.
 	Chance float64
-	// Effect is what happens to a call that is hit.
+	// Effect is the effect on a call that is affected.
 	Effect ipctest.Fault
 
 	hits int
 }
 
-// Inject makes calls fail until end is called. If several faults hit a call, the one that
-// was injected first applies.
+// Inject makes calls fail until end is called. If several faults match a call, the fault that
+// was injected first affects it.
 func (c *Cluster) Inject(fault Fault) (end func()) {
 	f := &fault
 	c.do(func() { c.faults = append(c.faults, f) })
@@ -40,8 +40,8 @@ func (c *Cluster) Inject(fault Fault) (end func()) {
 	}
 }
 
-// faultsAt returns the function that decides how a call to a host's server fails, if it
-// does.
+// faultsAt returns the function that determines whether and how a call to a host's server
+// fails.
 func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipctest.Call) ipctest.Fault {
 	return func(protocol, method string, _ ipctest.Call) ipctest.Fault {
 		master := !strings.Contains(protocol, "ContainerManagement")
@@ -62,11 +62,11 @@ func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipcte
 	}
 }
 
-// SpoilTokens gives the next n containers invalid tokens. A startContainers call with an
-// invalid token fails for all its containers.
+// SpoilTokens makes the tokens of the next n containers invalid. A call of startContainers with
+// an invalid token fails for all its containers.
 func (c *Cluster) SpoilTokens(n int) { c.do(func() { c.tokensToSpoil = n }) }
 
-// IgnoreBlacklists makes the scheduler ignore blacklists, as the CapacityScheduler does if
-// yarn.scheduler.include-port-in-node-name is set and the names in the blacklists have no
-// ports.
+// IgnoreBlacklists sets whether the scheduler ignores blacklists. The CapacityScheduler ignores
+// them if yarn.scheduler.include-port-in-node-name is set and the names in the blacklists
+// contain no ports.
 func (c *Cluster) IgnoreBlacklists(ignore bool) { c.do(func() { c.ignoresBlacklists = ignore }) }

@@ -9,12 +9,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// master is a ResourceManager, with its servers. Applications and nodes are in Cluster
-// instead, because only the active ResourceManager knows them.
+// master is a ResourceManager with its servers. Cluster contains the applications and nodes,
+// because only the active ResourceManager knows them.
 type master struct {
 	cluster *Cluster
 	host    string
-	// up is set while the ResourceManager runs, and serving while it is active.
+	// up is true while the ResourceManager runs, and serving while it is active.
 	up, serving bool
 
 	scheduler, client *ipctest.Server
@@ -23,7 +23,7 @@ type master struct {
 	web               endpoint
 }
 
-// masterHost returns the host of a ResourceManager: with TCP, all are on 127.0.0.1.
+// masterHost returns the host name of a ResourceManager. With TCP, all run on 127.0.0.1.
 func masterHost(network Network, index int) string {
 	if _, ok := network.(tcp); ok {
 		return "127.0.0.1"
@@ -56,8 +56,8 @@ func (m *master) address(e endpoint) string {
 	return net.JoinHostPort(m.host, strconv.Itoa(e.port()))
 }
 
-// serve makes the ResourceManager active or, if serving is false, no longer active. It then
-// also breaks pending calls.
+// serve makes the ResourceManager active if serving is true. Otherwise it makes the
+// ResourceManager inactive and aborts pending calls.
 func (m *master) serve(serving bool) error {
 	m.serving = serving
 	if serving {
@@ -94,17 +94,17 @@ func (c *Cluster) active() *master {
 	return nil
 }
 
-// SchedulerAddresses returns the ResourceManagers' addresses of ApplicationMasterProtocol.
+// SchedulerAddresses returns the ResourceManagers' addresses for ApplicationMasterProtocol.
 func (c *Cluster) SchedulerAddresses() []string {
 	return c.addresses(func(m *master) endpoint { return m.schedulerRPC })
 }
 
-// ClientAddresses returns the addresses of ApplicationClientProtocol.
+// ClientAddresses returns the ResourceManagers' addresses for ApplicationClientProtocol.
 func (c *Cluster) ClientAddresses() []string {
 	return c.addresses(func(m *master) endpoint { return m.clientRPC })
 }
 
-// WebAddresses returns the addresses of the REST API.
+// WebAddresses returns the ResourceManagers' addresses for the REST API.
 func (c *Cluster) WebAddresses() []string {
 	return c.addresses(func(m *master) endpoint { return m.web })
 }

@@ -18,7 +18,8 @@ func exception(class ipc.ErrorClass, format string, args ...any) error {
 	return &ipctest.Exception{Class: string(class), Text: fmt.Sprintf(format, args...)}
 }
 
-// callingAttempt returns the attempt of a call's AMRMToken, and the token's identifier.
+// callingAttempt returns the attempt to which the AMRMToken of a call belongs, and the
+// identifier of the token.
 func (c *Cluster) callingAttempt(call ipctest.Call) (*attempt, *pb.AMRMTokenIdentifier, error) {
 	token := &pb.AMRMTokenIdentifier{}
 	if err := proto.Unmarshal(call.Identifier, token); err != nil {
@@ -75,7 +76,7 @@ func (c *Cluster) registerMaster(_ context.Context, call ipctest.Call, request *
 	return response, nil
 }
 
-// tokenFor returns the attempt's NMToken for a node; nil if the attempt was sent that token
+// tokenFor returns the attempt's NMToken for a node; nil if the token was sent to the attempt
 // before.
 func (c *Cluster) tokenFor(a *attempt, n *Node) *pb.NMToken {
 	if a.tokensFor[n] {
@@ -102,7 +103,7 @@ func (c *Cluster) allocateCall(_ context.Context, call ipctest.Call, request *pb
 	c.ping(a)
 	id := request.GetResponseId()
 	if a.last != nil && id+1 == a.lastID {
-		return a.last, nil // the answer to the last request was lost
+		return a.last, nil // the request is repeated, because the response was lost
 	}
 	if id != a.lastID {
 		return nil, exception(yarn.ErrInvalidMasterRequest, "Invalid responseId in AllocateRequest from application attempt: %v, expect responseId to be %d, but get %d", a.id, a.lastID, id)
@@ -159,7 +160,7 @@ func (c *Cluster) hasLabel(label string) bool {
 	return false
 }
 
-// applyHeartbeat applies a heartbeat's request.
+// applyHeartbeat applies the requests, releases and blacklist changes of a heartbeat.
 func (c *Cluster) applyHeartbeat(a *attempt, request *pb.AllocateRequest) {
 	a.app.progress = request.GetProgress()
 	if request.TrackingUrl != nil {
@@ -189,8 +190,8 @@ func (c *Cluster) applyHeartbeat(a *attempt, request *pb.AllocateRequest) {
 			continue
 		}
 		if !k.counted {
-			// The ResourceManager has restarted. Release the container when its node has
-			// registered.
+			// The ResourceManager has restarted, and the container's node has not registered
+			// since. Release the container when the node registers.
 			a.pendingReleases[k] = true
 			continue
 		}
@@ -202,7 +203,7 @@ func (c *Cluster) applyHeartbeat(a *attempt, request *pb.AllocateRequest) {
 	}
 }
 
-// heartbeatResponse returns the changes since the last heartbeat.
+// heartbeatResponse returns the response with the changes since the last heartbeat.
 func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse {
 	active := 0
 	for _, n := range c.nodes {
@@ -220,7 +221,7 @@ func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse 
 		ApplicationPriority:        &pb.Priority{Priority: proto.Int32(0)},
 	}
 	a.newlyCompleted = nil
-	// Shuffle, because YARN sends updates in the order of a hash map
+	// Shuffle, because YARN returns node updates in the order of a hash map
 	// (DefaultAMSProcessor.handleNodeUpdates).
 	c.random.Shuffle(len(a.nodeUpdates), func(i, j int) { a.nodeUpdates[i], a.nodeUpdates[j] = a.nodeUpdates[j], a.nodeUpdates[i] })
 	for _, r := range a.nodeUpdates {
@@ -263,7 +264,7 @@ func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse 
 	return response
 }
 
-// preemption returns a notice of the preemptions that were not yet announced to the
+// preemption returns a message with the preemptions that have not been announced to the
 // attempt; nil if there are none.
 func (c *Cluster) preemption(a *attempt) *pb.PreemptionMessage {
 	list := func(containers []*container) []*pb.PreemptionContainer {
@@ -284,8 +285,8 @@ func (c *Cluster) preemption(a *attempt) *pb.PreemptionMessage {
 		for _, k := range a.contract {
 			sum = add(sum, k.resource, 1)
 		}
-		// The resources to release are stated as a number of the smallest containers, as in
-		// FiCaSchedulerApp.getAllocation.
+		// The contract states the resources to be released as a number of containers of the
+		// minimum size, as FiCaSchedulerApp.getAllocation does.
 		unit := c.options.MinMemoryMB
 		message.Contract = &pb.PreemptionContract{Containers: ids, Resources: []*pb.PreemptionResourceRequest{{Resource: &pb.ResourceRequest{
 			Priority: &pb.Priority{Priority: proto.Int32(-1)}, ResourceName: proto.String(yarn.AnyHost),
@@ -323,8 +324,8 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 		if request.TrackingUrl != nil {
 			a.app.trackingURL = request.GetTrackingUrl()
 		}
-		// The final state is stored after storeDelay. The application ends when its
-		// ApplicationMaster has exited, which takes exitDelay more.
+		// The final state is stored after storeDelay. The application ends after a further
+		// exitDelay, when its ApplicationMaster has exited.
 		c.after(storeDelay, func() {
 			if a.ended {
 				return
@@ -338,15 +339,15 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 			})
 		})
 	}
-	// As in YARN, the first answer to an unmanaged ApplicationMaster is true. Only if it
-	// unregisters a second time does it learn whether the state was stored.
+	// The final state has not been stored, so the response is false. As in YARN, it is true
+	// nevertheless for the first call of an unmanaged ApplicationMaster.
 	return &pb.FinishApplicationMasterResponse{IsUnregistered: proto.Bool(first && !a.app.Managed)}, nil
 }
 
 const (
-	// storeDelay is how long the state store takes to store a final state.
+	// storeDelay is the time that the state store needs to store a final state.
 	storeDelay = 50 * time.Millisecond
-	// exitDelay is how long an unregistered ApplicationMaster takes to exit.
+	// exitDelay is the time from unregistration to the exit of an ApplicationMaster.
 	exitDelay = time.Second
 )
 
@@ -374,9 +375,9 @@ func (c *Cluster) applicationReport(_ context.Context, call ipctest.Call, reques
 	return &pb.GetApplicationReportResponse{Report: report}, nil
 }
 
-// complete ends a container at the ResourceManager, and reports the end if the
-// ApplicationMaster has received the container. The end of the ApplicationMaster's own
-// container ends the attempt.
+// complete ends a container at the ResourceManager. It reports the end if the ApplicationMaster
+// has received the container. If the ApplicationMaster runs in the container, complete ends the
+// attempt.
 func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 	if !k.held() {
 		return
@@ -401,8 +402,8 @@ func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 		return
 	}
 	if acquired && !k.attempt.ended {
-		// Do not report the end in the answer to the heartbeat that releases the container,
-		// but in a later one.
+		// Do not report the end in the response to the heartbeat that releases the container,
+		// but in a later response.
 		epoch := c.epoch
 		c.after(0, func() {
 			if c.epoch == epoch {

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// Network connects clients with a cluster's servers.
+// Network is a network that connects clients with the servers of a Cluster.
 type Network interface {
-	// listen serves connections to host and port until the endpoint is closed. If port is
-	// 0, it chooses a free one.
+	// listen accepts connections to host and port until the endpoint is closed, and calls serve
+	// with each. If port is 0, it chooses a free port.
 	listen(host string, port int, serve func(net.Conn)) (endpoint, error)
 	// Dial opens a connection to an address of the cluster.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
@@ -21,13 +21,13 @@ type Network interface {
 // endpoint is an address on which a server listens.
 type endpoint interface {
 	port() int
-	// close makes the endpoint refuse connections until open is called.
+	// close makes the endpoint reject connections until open is called.
 	close()
 	open() error
 }
 
-// Memory returns a network within this process without sockets, for bubbles of
-// testing/synctest. A host can have any name.
+// Memory returns a network within this process that uses no sockets, so that it can be used in
+// a testing/synctest bubble. Hosts can have any names.
 func Memory() Network { return &memory{endpoints: map[string]*memoryEndpoint{}, nextPort: 1} }
 
 type memory struct {
@@ -90,9 +90,9 @@ func (e *memoryEndpoint) set(closed bool) {
 	e.closed = closed
 }
 
-// TCP returns this machine's loopback network. A host whose name is an IP address,
-// such as 127.0.0.11, listens on that address. Any other host listens on 127.0.0.1,
-// and only Dial resolves its name.
+// TCP returns the loopback network of this machine. A host whose name is an IP address, such as
+// 127.0.0.11, listens on that address. Any other host listens on 127.0.0.1, and only the method
+// Dial can resolve its name.
 func TCP() Network { return tcp{} }
 
 type tcp struct{}

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// Node is a NodeManager, with its state at the ResourceManager.
+// Node is a NodeManager, together with its state at the ResourceManager.
 type Node struct {
 	cluster *Cluster
 	spec    NodeSpec
@@ -24,38 +24,38 @@ type Node struct {
 
 	server   *ipctest.Server
 	rpc      endpoint
-	pages    endpoint // nil without Options.NodePages
+	pages    endpoint // nil unless Options.NodePages is set
 	httpPort int
 
 	state        yarn.NodeState
 	health       string
-	decommission time.Duration // the announced timeout, while decommissioning
-	deadline     *event        // when a decommission ends, or an unreachable node is lost
+	decommission time.Duration // the timeout of the current decommission
+	deadline     *event        // ends a decommission, or declares an unreachable node lost
 
-	// reachable is set if the NodeManager answers. registration is nil if the active
+	// reachable is true if the NodeManager responds to calls. registration is nil if the active
 	// ResourceManager does not know the node.
 	reachable    bool
 	registration *registration
 
 	used yarn.Resource
-	// held are the containers that the ResourceManager counts on the node, in the order of
-	// allocation. local are the containers that the NodeManager knows.
+	// held are the containers on the node that the ResourceManager counts as used, in the order
+	// of allocation. local are the containers that the NodeManager knows.
 	held  []*container
 	local map[yarn.ContainerID]*container
-	// launches are the containers that were started since the last heartbeat, and cleanups
-	// those that the next heartbeat will stop. unreported are those whose exit could not be
-	// reported to a ResourceManager.
+	// launches are the containers that were started since the last heartbeat. cleanups are the
+	// containers that will be stopped at the next heartbeat. unreported are the containers
+	// whose exit could not be reported to a ResourceManager.
 	launches, cleanups, unreported []*container
 	pendingHeartbeat               *event
-	failing                        string // why every start of a container fails; "" if none does
+	failing                        string // the reason for which every start of a container fails; "" if starts do not fail
 }
 
-// registration stands for a node from its registration until it is lost or removed, as
-// RMNodeImpl does. A node that comes back gets a new registration, and the old one keeps
-// the last state.
+// registration represents a node from its registration until it is lost or removed, as
+// RMNodeImpl does. A node that registers again has a new registration. The state in the old
+// registration does not change any more.
 type registration struct {
 	node *Node
-	last yarn.NodeState // 0 until the node is lost or removed
+	last yarn.NodeState // the state in which the node was lost or removed; 0 before
 }
 
 func (n *Node) httpAddress() string {
@@ -67,8 +67,8 @@ func (n *Node) active() bool {
 	return n.registration != nil && (n.state == yarn.NodeRunning || n.state == yarn.NodeDecommissioning)
 }
 
-// report reports a container's exit to the ResourceManager at once or, if that is not
-// possible, with the node's next heartbeat.
+// report reports a container's exit to the ResourceManager: at once if possible, otherwise at
+// the node's next heartbeat.
 func (n *Node) report(k *container) {
 	c := n.cluster
 	if n.registration != nil && n.reachable && c.active() != nil {
@@ -85,7 +85,6 @@ func (c *Cluster) exitReported(k *container) {
 	}
 }
 
-// nextHeartbeat returns the time of the node's next heartbeat.
 func (n *Node) nextHeartbeat() time.Time {
 	interval := n.cluster.options.NodeHeartbeat
 	since := time.Since(n.cluster.began) - n.phase
@@ -96,8 +95,8 @@ func (n *Node) nextHeartbeat() time.Time {
 	return n.cluster.began.Add(n.phase + count*interval)
 }
 
-// scheduleHeartbeat schedules the node's next heartbeat, unless one is scheduled. It is
-// called whenever a heartbeat would have an effect. So idle nodes send none.
+// scheduleHeartbeat schedules the node's next heartbeat if none is scheduled. It is called
+// whenever a heartbeat would have an effect, so idle nodes send no heartbeats.
 func (n *Node) scheduleHeartbeat() {
 	if n.pendingHeartbeat != nil || !n.reachable {
 		return
@@ -112,7 +111,7 @@ func (n *Node) heartbeat() {
 		return
 	}
 	if c.active() == nil {
-		n.scheduleHeartbeat() // retry until a ResourceManager is active
+		n.scheduleHeartbeat() // try again until a ResourceManager is active
 		return
 	}
 	if n.registration == nil {
@@ -148,8 +147,8 @@ func (n *Node) heartbeat() {
 	}
 }
 
-// register registers the node and its containers. Containers that the ResourceManager knows
-// or can recover keep running, and the others end.
+// register registers the node and its containers. Containers that the ResourceManager knows or
+// can recover continue to run; the other containers are stopped.
 func (n *Node) register() {
 	c := n.cluster
 	n.registration = &registration{node: n}
@@ -172,7 +171,7 @@ func (n *Node) register() {
 				n.cleanups = append(n.cleanups, k)
 			}
 		case k.process == exited && k.stage != completed:
-			// A node reports an exit until the ApplicationMaster has received it.
+			// A node reports an exit again until the ApplicationMaster has received the report.
 			k.stage = completed
 			a.newlyCompleted = append(a.newlyCompleted, k.status())
 		}
@@ -187,7 +186,7 @@ func (n *Node) changeState(state yarn.NodeState) {
 	}
 }
 
-// loseContainers completes every container of the node as lost.
+// loseContainers completes every container of the node with the exit status of a lost node.
 func (n *Node) loseContainers() {
 	for len(n.held) > 0 {
 		k := n.held[len(n.held)-1]
@@ -202,20 +201,20 @@ func (n *Node) loseContainers() {
 func (n *Node) deregister(state yarn.NodeState) {
 	n.cluster.cancel(n.deadline)
 	n.changeState(state)
-	if n.registration != nil { // nil while no ResourceManager knows the node
+	if n.registration != nil { // nil if the active ResourceManager does not know the node
 		n.registration.last = state
 	}
 	n.loseContainers()
 	n.cluster.forgetTokens(n)
 	n.registration = nil
 	if state == yarn.NodeDecommissioned || state == yarn.NodeShutdown {
-		// The NodeManager is asked to stop, and its containers end, too.
+		// The ResourceManager shuts the NodeManager down, which also ends its containers.
 		n.halt(true)
 	}
 }
 
-// halt makes the NodeManager unreachable, and ends its containers' processes if
-// processes is set.
+// halt makes the NodeManager unreachable. If processes is set, it also ends the processes of
+// the node's containers.
 func (n *Node) halt(processes bool) {
 	c := n.cluster
 	n.reachable = false
@@ -236,8 +235,8 @@ func (n *Node) halt(processes bool) {
 	n.launches, n.cleanups, n.unreported = nil, nil, nil
 }
 
-// nodeChanged queues a node report for every running application. A node has one
-// report in a heartbeat's answer even after several changes
+// nodeChanged queues a node report for every running application. If a node changes several
+// times before a heartbeat, the response contains one report with the latest state
 // (RMAppImpl.pullRMNodeUpdates).
 func (c *Cluster) nodeChanged(n *Node) {
 	c.log("node changed", "node", n.id, "state", n.state)
@@ -251,7 +250,8 @@ func (c *Cluster) nodeChanged(n *Node) {
 	}
 }
 
-// forgetTokens makes all applications get a new NMToken with their next container on the node.
+// forgetTokens makes all applications receive a new NMToken with their next container on the
+// node.
 func (c *Cluster) forgetTokens(n *Node) {
 	for _, app := range c.running() {
 		delete(app.current().tokensFor, n)

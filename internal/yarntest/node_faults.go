@@ -6,16 +6,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Host returns the node's name.
+// Host returns the node's host name.
 func (n *Node) Host() string { return n.spec.Host }
 
 // Rack returns the node's rack.
 func (n *Node) Rack() string { return n.spec.Rack }
 
-// ID returns the address of the NodeManager.
+// ID returns the node's id, the address of its NodeManager.
 func (n *Node) ID() yarn.NodeID { return n.id }
 
-// Lose makes the node's machine fail, which the ResourceManager notices at once.
+// Lose simulates a failure of the node's machine that the ResourceManager detects at once.
 func (n *Node) Lose() {
 	n.cluster.do(func() {
 		if n.registration != nil {
@@ -25,8 +25,8 @@ func (n *Node) Lose() {
 	})
 }
 
-// Disconnect makes the NodeManager unreachable. Its containers keep running; the
-// node is lost after Options.NodeExpiry.
+// Disconnect makes the NodeManager unreachable. Its containers continue to run. The
+// ResourceManager declares the node lost after Options.NodeExpiry.
 func (n *Node) Disconnect() {
 	n.cluster.do(func() {
 		n.halt(false)
@@ -39,9 +39,8 @@ func (n *Node) Disconnect() {
 	})
 }
 
-// Reconnect makes the NodeManager register again after Lose, Disconnect or a
-// decommission. Running containers that the ResourceManager considers ended are
-// killed.
+// Reconnect makes the NodeManager register again after Lose, Disconnect or a decommission.
+// Running containers that the ResourceManager considers ended are killed.
 func (n *Node) Reconnect() error {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
@@ -58,7 +57,7 @@ func (n *Node) Reconnect() error {
 	return nil
 }
 
-// Restart stops the NodeManager and starts it again after the time down. Its
+// Restart stops the NodeManager and, when the duration down has passed, starts it again. Its
 // containers are killed unless recovery is set.
 func (n *Node) Restart(down time.Duration, recovery bool) {
 	c := n.cluster
@@ -82,8 +81,8 @@ func (n *Node) Restart(down time.Duration, recovery bool) {
 	})
 }
 
-// Unhealthy makes the node's health check fail; report is the reason. The node's containers
-// are lost.
+// Unhealthy makes the node's health check fail, with report as the reason. The node's
+// containers are lost.
 func (n *Node) Unhealthy(report string) {
 	n.cluster.do(func() {
 		if n.active() {
@@ -95,7 +94,7 @@ func (n *Node) Unhealthy(report string) {
 	})
 }
 
-// Healthy reverses Unhealthy.
+// Healthy reverses Unhealthy; the lost containers do not run again.
 func (n *Node) Healthy() {
 	n.cluster.do(func() {
 		if n.state == yarn.NodeUnhealthy {
@@ -106,8 +105,8 @@ func (n *Node) Healthy() {
 	})
 }
 
-// Decommission decommissions the node: it gets no more containers, and is removed
-// when the last one has ended, after timeout at the latest.
+// Decommission decommissions the node. It gets no further containers, and is removed when its
+// last container has ended, but at the latest after timeout.
 func (n *Node) Decommission(timeout time.Duration) {
 	n.cluster.do(func() {
 		if !n.active() {
@@ -125,7 +124,7 @@ func (n *Node) Decommission(timeout time.Duration) {
 	})
 }
 
-// Recommission cancels Decommission, unless the node has been removed.
+// Recommission cancels a decommission. It has no effect if the node has been removed already.
 func (n *Node) Recommission() {
 	n.cluster.do(func() {
 		if n.state == yarn.NodeDecommissioning {
@@ -137,7 +136,7 @@ func (n *Node) Recommission() {
 }
 
 // FailStarts makes every start of a container on the node fail with reason, until
-// FailStarts is called with "".
+// FailStarts("") is called.
 func (n *Node) FailStarts(reason string) {
 	n.cluster.do(func() { n.failing = reason })
 }

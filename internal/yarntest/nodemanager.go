@@ -13,10 +13,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// yarnException is the Java class of a NodeManager's usual exceptions.
+// yarnException is the Java class of most exceptions of a NodeManager.
 const yarnException = "org.apache.hadoop.yarn.exceptions.YarnException"
 
-// serve starts the node's server.
 func (n *Node) serve() error {
 	c := n.cluster
 	n.server = ipctest.New(ipctest.Options{Password: n.nmPassword, Fault: c.faultsAt(n.spec.Host)})
@@ -31,8 +30,7 @@ func (n *Node) serve() error {
 	return nil
 }
 
-// failure converts an error about one container to the form that it has in a NodeManager's
-// answer.
+// failure converts an error about one container to its form in the response of a NodeManager.
 func failure(id *pb.ContainerId, err error) *pb.ContainerException {
 	class, text := yarnException, err.Error()
 	if exception, ok := err.(*ipctest.Exception); ok {
@@ -41,7 +39,7 @@ func failure(id *pb.ContainerId, err error) *pb.ContainerException {
 	return &pb.ContainerException{ContainerId: id, Exception: &pb.SerializedException{ClassName: &class, Message: &text}}
 }
 
-// caller returns the application attempt of a call's NMToken.
+// caller returns the application attempt in the NMToken of a call.
 func caller(call ipctest.Call) yarn.AttemptID {
 	message := &pb.NMTokenIdentifier{}
 	if proto.Unmarshal(call.Identifier, message) != nil {
@@ -62,7 +60,7 @@ func (n *Node) startContainers(_ context.Context, call ipctest.Call, request *pb
 	for _, start := range request.GetRequests() {
 		message, err := n.verifyContainerToken(security.TokenFromProto(start.GetContainerToken()))
 		if err != nil {
-			return nil, err // containers started before stay started
+			return nil, err // containers that this call has started already continue to run
 		}
 		if err := n.start(caller(call), message, start.GetLaunchContext()); err != nil {
 			response.Failed = append(response.Failed, failure(message.GetContainerId(), err))
@@ -73,7 +71,7 @@ func (n *Node) startContainers(_ context.Context, call ipctest.Call, request *pb
 	return response, nil
 }
 
-// start starts a container after the same checks as Hadoop's ContainerManagerImpl.
+// start starts a container after the same checks as in Hadoop's ContainerManagerImpl.
 func (n *Node) start(caller yarn.AttemptID, token *pb.ContainerTokenIdentifier, launch *pb.ContainerLaunchContext) error {
 	c := n.cluster
 	id := containerIDOf(token.GetContainerId())

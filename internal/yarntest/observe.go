@@ -9,28 +9,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// View is a cluster's state, valid until the function that receives it returns.
+// View provides the state of a cluster. It is valid until the function that receives it
+// returns.
 type View struct{ cluster *Cluster }
 
-// watcher is a function that is called after every change.
+// watcher contains a function that is called after every change of the state.
 type watcher struct{ notify func(View) }
 
-// changed calls the watchers. The caller holds the lock.
+// changed calls the watchers. The caller must have locked c.mu.
 func (c *Cluster) changed() {
 	for w := range c.watchers {
 		w.notify(View{c})
 	}
 }
 
-// Inspect calls f with the current state.
+// Inspect calls f with the current state. f must not call methods of the Cluster.
 func (c *Cluster) Inspect(f func(View)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f(View{c})
 }
 
-// Watch calls f now and after every change, until end is called. f must be fast, and must
-// not call methods of the Cluster, because the Cluster is locked.
+// Watch calls f with the current state, and after every change until end is called. f must be
+// fast, and must not call methods of the Cluster, because c.mu is locked.
 func (c *Cluster) Watch(f func(View)) (end func()) {
 	w := &watcher{f}
 	c.mu.Lock()
@@ -44,11 +45,11 @@ func (c *Cluster) Watch(f func(View)) (end func()) {
 	}
 }
 
-// errClosed is Await's error if the cluster is closed before the condition holds.
+// errClosed is the error of Await if the cluster is closed before the condition is true.
 var errClosed = errors.New("the cluster was closed")
 
-// Await waits until a condition holds, now or after a change. It fails if ctx ends
-// or the cluster is closed first.
+// Await waits until condition returns true. It calls condition with the current state, and again
+// after every change. Await fails if ctx ends or the cluster is closed first.
 func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	met := make(chan struct{}, 1)
 	end := c.Watch(func(v View) {
@@ -70,8 +71,8 @@ func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	}
 }
 
-// Containers returns an application's containers, sorted by id, without those in which its
-// ApplicationMasters ran.
+// Containers returns an application's containers, sorted by id, except the containers of its
+// ApplicationMasters.
 func (v View) Containers(id yarn.ApplicationID) []Container {
 	own := map[yarn.ContainerID]*container{}
 	for containerID, k := range v.cluster.containers {
@@ -87,8 +88,8 @@ func (v View) Containers(id yarn.ApplicationID) []Container {
 }
 
 // Live returns the containers that an application's ApplicationMaster has received and that
-// have not ended, in the order of their allocation. The ApplicationMaster's own container
-// is not among them.
+// have not ended, in the order of their allocation. It does not return the ApplicationMaster's
+// own container.
 func (v View) Live(id yarn.ApplicationID) []Container {
 	var containers []Container
 	if app := v.cluster.byID[id]; app != nil {
@@ -101,13 +102,13 @@ func (v View) Live(id yarn.ApplicationID) []Container {
 	return containers
 }
 
-// LiveCount returns the number of containers that Live returns, fast enough for Watch.
+// LiveCount returns the number of containers that Live returns. It is fast enough for Watch.
 func (v View) LiveCount(id yarn.ApplicationID) int {
 	return v.count(id, func(k *container) bool { return k.stage != allocated })
 }
 
-// Running returns how many of an application's containers run on their nodes,
-// without its ApplicationMaster's.
+// Running returns the number of an application's containers that run on their nodes, without
+// the ApplicationMaster's container.
 func (v View) Running(id yarn.ApplicationID) int {
 	return v.count(id, func(k *container) bool { return k.process == running })
 }
@@ -126,9 +127,9 @@ func (v View) count(id yarn.ApplicationID, which func(*container) bool) int {
 	return n
 }
 
-// Processes returns how many of an application's containers use resources of nodes, whether
-// or not the ResourceManager still knows them. The ApplicationMaster's own container is not
-// counted.
+// Processes returns the number of an application's containers that use resources of nodes, even
+// if the ResourceManager considers them ended. It does not count the ApplicationMaster's
+// container.
 func (v View) Processes(id yarn.ApplicationID) int {
 	n := 0
 	for _, node := range v.cluster.nodes {
@@ -141,7 +142,8 @@ func (v View) Processes(id yarn.ApplicationID) int {
 	return n
 }
 
-// Asked returns how many requested containers of an application are not allocated yet.
+// Asked returns the number of containers that an application has requested and that have not
+// been allocated.
 func (v View) Asked(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
 		return app.current().table.outstanding()
@@ -149,8 +151,8 @@ func (v View) Asked(id yarn.ApplicationID) int {
 	return 0
 }
 
-// Heartbeats returns how many heartbeats of the current attempt were answered. A
-// repeated one counts once.
+// Heartbeats returns the number of heartbeats of the current attempt that were answered. A
+// repeated heartbeat counts once.
 func (v View) Heartbeats(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
 		return app.current().heartbeats
@@ -158,7 +160,7 @@ func (v View) Heartbeats(id yarn.ApplicationID) int {
 	return 0
 }
 
-// Rows returns the stored ResourceRequests of an application's current attempt.
+// Rows returns the outstanding ResourceRequests of an application's current attempt.
 func (v View) Rows(id yarn.ApplicationID) []yarn.ResourceRequest {
 	app := v.cluster.byID[id]
 	if app == nil {
@@ -182,7 +184,7 @@ func (v View) Rows(id yarn.ApplicationID) []yarn.ResourceRequest {
 	return list
 }
 
-// Blacklist returns an application's blacklist, sorted.
+// Blacklist returns the blacklist of an application's current attempt, sorted.
 func (v View) Blacklist(id yarn.ApplicationID) []string {
 	app := v.cluster.byID[id]
 	if app == nil {
@@ -204,8 +206,8 @@ type ApplicationStatus struct {
 	Progress    float32
 	TrackingURL string
 	Attempts    int
-	// Launched is set once the current attempt's ApplicationMaster was started, and
-	// Registered once it has registered.
+	// Launched is true when the current attempt's ApplicationMaster has been started, and
+	// Registered when it has registered.
 	Launched, Registered bool
 }
 
@@ -222,7 +224,7 @@ func (v View) Application(id yarn.ApplicationID) ApplicationStatus {
 	}
 }
 
-// NodeState returns a node's state at the ResourceManager.
+// NodeState returns the state of a node at the ResourceManager.
 func (v View) NodeState(host string) yarn.NodeState {
 	if n := v.cluster.hosts[host]; n != nil {
 		return n.state
@@ -230,7 +232,7 @@ func (v View) NodeState(host string) yarn.NodeState {
 	return 0
 }
 
-// Capacity returns the resources of a node.
+// Capacity returns the total resources of a node.
 func (v View) Capacity(host string) yarn.Resource {
 	if n := v.cluster.hosts[host]; n != nil {
 		return n.spec.Resource
@@ -249,6 +251,6 @@ func (v View) Free(host string) yarn.Resource {
 // Serving reports whether a ResourceManager is active.
 func (v View) Serving() bool { return v.cluster.active() != nil }
 
-// Violations describes mistakes of ApplicationMasters: starts of containers on nodes
-// that were blacklisted before the allocation.
+// Violations describes errors of ApplicationMasters: starts of containers on nodes that were on
+// the blacklist before the allocation.
 func (v View) Violations() []string { return slices.Clone(v.cluster.violations) }

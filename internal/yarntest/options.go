@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Options configure a Cluster. A zero field means the default. Durations have the
-// defaults of Hadoop (yarn-default.xml) unless noted.
+// Options configure a Cluster. A field with the zero value has its default. Defaults of
+// durations are those of Hadoop (yarn-default.xml) unless stated otherwise.
 type Options struct {
 	// Nodes are the NodeManagers. Default: two with 8192 MiB and 8 cores, in different racks.
 	Nodes []NodeSpec
@@ -17,87 +17,90 @@ type Options struct {
 	Queues []QueueSpec
 	// Network connects clients with the cluster. Default: Memory().
 	Network Network
-	// Masters is the number of ResourceManagers; the first is active. Default: 1.
+	// Masters is the number of ResourceManagers; the first one is active. Default: 1.
 	Masters int
-	// Seed seeds random choices, such as heartbeats' times and the hits of a Fault's Chance.
+	// Seed seeds random choices, such as the times of heartbeats, and the calls that a Fault
+	// with a Chance affects.
 	Seed uint64
 
-	// MaxContainer is the largest container (yarn.scheduler.maximum-allocation-mb and
+	// MaxContainer is the maximum size of a container (yarn.scheduler.maximum-allocation-mb and
 	// -vcores). Default: 8192 MiB and 4 cores.
 	MaxContainer yarn.Resource
-	// MinMemoryMB is the unit, in MiB, to which containers' memory is rounded up
-	// (yarn.scheduler.minimum-allocation-mb). Default: 1, unlike Hadoop's 1024.
+	// MinMemoryMB is the minimum memory of a container, in MiB. Requested memory is rounded up
+	// to a multiple of it (yarn.scheduler.minimum-allocation-mb). Default: 1, unlike Hadoop's
+	// 1024.
 	MinMemoryMB int64
 	// NodeHeartbeat is the interval of a NodeManager's heartbeats. Default: 1 s.
 	NodeHeartbeat time.Duration
-	// OffSwitchPerHeartbeat is how many containers that are neither node-local nor
-	// rack-local can be allocated on a node at each of its heartbeats
-	// (yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments). Default:
-	// 1.
+	// OffSwitchPerHeartbeat is the maximum number of containers that are neither node-local nor
+	// rack-local and are allocated on a node at one heartbeat of the node
+	// (yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments). Default: 1.
 	OffSwitchPerHeartbeat int
-	// NodeLocalityDelay is how many node heartbeats must pass before a container for a
-	// named host is allocated on another host of its rack. It has no effect beyond the
+	// NodeLocalityDelay is the number of node heartbeats after which a container that was
+	// requested on a host may be allocated on another host of its rack. It is limited by the
 	// number of nodes (yarn.scheduler.capacity.node-locality-delay). Default: 40.
 	NodeLocalityDelay int
-	// AllocationExpiry is how long an ApplicationMaster may take to start a container that
-	// it has received. Default: 10 min.
+	// AllocationExpiry is the time within which an ApplicationMaster must start a container
+	// that it has received. Default: 10 min.
 	AllocationExpiry time.Duration
-	// MasterExpiry is how long an ApplicationMaster may be silent before its attempt fails.
-	// Default: 10 min.
+	// MasterExpiry is the time without a heartbeat of the ApplicationMaster after which an
+	// attempt fails. Default: 10 min.
 	MasterExpiry time.Duration
-	// NodeExpiry is how long a NodeManager may be silent before its node is lost. Default:
-	// 10 min.
+	// NodeExpiry is the time without a heartbeat of the NodeManager after which a node is lost.
+	// Default: 10 min.
 	NodeExpiry time.Duration
-	// MaxAttempts is the largest number of attempts of an application. Default: 2.
+	// MaxAttempts is the maximum number of attempts of an application. Default: 2.
 	MaxAttempts int
-	// PreemptionInterval is how often the scheduler checks whether containers of one queue
-	// must be preempted for another queue. Default: never, as in Hadoop, where the interval
-	// is 3 s if preemption is switched on.
+	// PreemptionInterval is the interval at which the scheduler checks whether containers of
+	// one queue must be preempted in favour of another queue. Default: never. (Preemption is
+	// disabled by default in Hadoop too, where the interval is 3 s.)
 	PreemptionInterval time.Duration
 	// PreemptionWait is the time from the announcement of a preemption to the kill.
 	// Default: 15 s.
 	PreemptionWait time.Duration
-	// RecoveryTime is how long after a restart the REST API answers "not found" for
-	// running applications. Default: 1500 ms.
+	// RecoveryTime is the time after a restart during which the REST API responds "not found"
+	// for running applications. Default: 1500 ms.
 	RecoveryTime time.Duration
 
-	// Process decides what a localized container's process does. By default, the process
-	// runs until it is stopped. The function must not call the Cluster.
+	// Process returns the behaviour of a container's process after localization. By default,
+	// the process runs until it is stopped. The function must not call methods of the Cluster.
 	Process func(Container) Process
-	// NodePages makes NodeManagers serve their REST API; with TCP, by one more listener each.
+	// NodePages makes NodeManagers serve their REST API. With TCP, this adds a listener for
+	// each.
 	NodePages bool
-	// Logger receives events at debug level. Default: none.
+	// Logger receives events at level debug. Default: no logging.
 	Logger *slog.Logger
 }
 
-// NodeSpec is one NodeManager.
+// NodeSpec describes a NodeManager.
 type NodeSpec struct {
-	// Host is the node's name: see Memory and TCP for what it can be.
+	// Host is the node's host name. The Network determines which names are possible.
 	Host string
 	// Rack is the node's rack. Default: "/default-rack".
 	Rack string
 	// Label is the node's label (partition); "" for the default partition.
 	Label string
-	// Resource is what the node offers to containers. Default: 8192 MiB and 8 cores.
+	// Resource is the total of the node's resources for containers. Default: 8192 MiB and 8
+	// cores.
 	Resource yarn.Resource
 }
 
-// QueueSpec is one leaf queue below root.
+// QueueSpec describes a leaf queue below root.
 type QueueSpec struct {
 	Name string
-	// Capacity is the guaranteed share of the cluster, and MaxCapacity the maximum, in
-	// percent. Each is 100 by default.
+	// Capacity is the guaranteed share of the cluster, and MaxCapacity the maximum share, both
+	// in percent. Default: 100 each.
 	Capacity, MaxCapacity float64
 }
 
-// Process is the behaviour of a container's process.
+// Process describes the behaviour of a container's process.
 type Process struct {
-	// Localizing is how long localization takes.
+	// Localizing is the duration of localization.
 	Localizing time.Duration
-	// Never means that localization does not end before the container is stopped.
+	// Never means that localization continues until the container is stopped.
 	Never bool
-	// Ends makes the process exit with status Exit after the time After, instead of
-	// running until it is stopped.
+	// Ends makes the process exit with status Exit when it has run for the duration After.
+	// Otherwise it runs until it is stopped.
 	Ends  bool
 	After time.Duration
 	Exit  yarn.ExitStatus
@@ -105,8 +108,8 @@ type Process struct {
 	Diagnostics string
 }
 
-// Nodes returns n equal nodes "node-0001" and so on, spread evenly over racks
-// "/rack-01" and so on.
+// Nodes returns n nodes of the same size with the names "node-0001" and so on, distributed
+// evenly over racks "/rack-01" and so on.
 func Nodes(n, racks int, resource yarn.Resource) []NodeSpec {
 	nodes := make([]NodeSpec, n)
 	for i := range nodes {

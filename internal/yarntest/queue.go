@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// queue is one leaf queue.
+// queue is a leaf queue.
 type queue struct {
 	spec QueueSpec
 	used yarn.Resource
@@ -17,7 +17,7 @@ type queue struct {
 
 func (q *queue) path() string { return "root." + q.spec.Name }
 
-// queue returns a queue by its name or path, or nil.
+// queue returns the queue with the given name or path, or nil.
 func (c *Cluster) queue(name string) *queue {
 	for _, q := range c.queues {
 		if q.spec.Name == strings.TrimPrefix(name, "root.") {
@@ -45,8 +45,8 @@ func share(r, total yarn.Resource) float64 {
 	return max(memory, float64(r.VCores)/float64(max(total.VCores, 1)))
 }
 
-// byNeed returns the queues sorted by what part of its guaranteed share each one uses, the
-// smallest first.
+// byNeed returns the queues sorted by the ratio of their used share to their guaranteed share,
+// the lowest ratio first.
 func (c *Cluster) byNeed(total yarn.Resource) []*queue {
 	if len(c.queues) == 1 {
 		return c.queues
@@ -58,13 +58,15 @@ func (c *Cluster) byNeed(total yarn.Resource) []*queue {
 	return order
 }
 
-// allows reports whether the queue may use more within MaxCapacity.
+// allows reports whether the queue stays within MaxCapacity if the resources in more are added
+// to those that it uses.
 func (q *queue) allows(more, total yarn.Resource) bool {
 	return q.spec.MaxCapacity >= 100 || share(add(q.used, more, 1), total)*100 <= q.spec.MaxCapacity
 }
 
-// preemptionRound preempts containers of queues above their guaranteed share while
-// queues below it wait, like Hadoop's ProportionalCapacityPreemptionPolicy.
+// preemptionRound preempts containers of queues that exceed their guaranteed shares, if other
+// queues are below their guaranteed shares and wait, as Hadoop's
+// ProportionalCapacityPreemptionPolicy does.
 func (c *Cluster) preemptionRound() {
 	c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
 	total := c.total()
@@ -104,7 +106,8 @@ func (c *Cluster) preemptionRound() {
 	}
 }
 
-// pending returns the resources that a queue's applications wait for.
+// pending returns the sum of the resources that a queue's applications have requested and not
+// received.
 func (c *Cluster) pending(q *queue) yarn.Resource {
 	var sum yarn.Resource
 	for _, app := range c.running() {
@@ -120,9 +123,9 @@ func (c *Cluster) pending(q *queue) yarn.Resource {
 	return sum
 }
 
-// preempt announces the preemption of containers of an attempt, and after wait kills those
-// that have not ended. If strict is false, it kills none if the attempt has released as
-// many resources meanwhile.
+// preempt announces the preemption of containers of an attempt, and after wait kills the
+// containers that have not ended. But if strict is false, and the attempt has meanwhile released
+// at least the sum of these containers' resources, preempt kills no container.
 func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait time.Duration) {
 	var sum yarn.Resource
 	for _, k := range containers {

@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// requestKey identifies a set of requests (SchedulerRequestKey). The execution type
-// is part of it, because Hadoop keeps opportunistic requests in another table.
+// requestKey identifies a set of ResourceRequests (SchedulerRequestKey). It includes the
+// execution type, because Hadoop stores opportunistic requests in a separate table.
 type requestKey struct {
 	priority      int32
 	allocationID  int64
@@ -24,17 +24,17 @@ type row struct {
 	label    string
 }
 
-// requests are the rows of one key, by resource name.
+// requests are the rows with one requestKey, by resource name.
 type requests struct {
 	key  requestKey
 	rows map[string]*row
-	// opportunities counts node heartbeats since a node-local or rack-local container was
-	// allocated. Containers are allocated on other hosts only when the count is high
+	// opportunities is the number of node heartbeats since the last allocation of a node-local
+	// or rack-local container. Containers are allocated on other hosts only when it is large
 	// enough.
 	opportunities int
 }
 
-// wanted returns the number of requested containers, the count of the row for yarn.AnyHost.
+// wanted returns the number of requested containers: the count of the row for yarn.AnyHost.
 func (r *requests) wanted() int32 {
 	if any := r.rows[yarn.AnyHost]; any != nil {
 		return any.count
@@ -42,13 +42,13 @@ func (r *requests) wanted() int32 {
 	return 0
 }
 
-// table has the requests of an attempt, sorted by priority.
+// table contains the requests of an attempt, sorted by priority.
 type table struct {
 	keys []*requests
 }
 
-// set stores a request in place of any earlier one with the same key and resource name. A
-// request for 0 containers removes the earlier one.
+// set stores a request and replaces an earlier request with the same key and resource name. A
+// request for 0 containers removes the earlier request.
 func (t *table) set(p *pb.ResourceRequest, resource yarn.Resource) {
 	key := requestKey{p.GetPriority().GetPriority(), p.GetAllocationRequestId(), executionTypeOf(p.GetExecutionTypeRequest().GetExecutionType())}
 	at, found := slices.BinarySearchFunc(t.keys, key, func(r *requests, key requestKey) int {
@@ -68,7 +68,7 @@ func (t *table) set(p *pb.ResourceRequest, resource yarn.Resource) {
 	}
 }
 
-// outstanding returns how many containers are requested and not yet allocated.
+// outstanding returns the number of containers that are requested and not yet allocated.
 func (t *table) outstanding() int {
 	total := 0
 	for _, r := range t.keys {
@@ -77,7 +77,7 @@ func (t *table) outstanding() int {
 	return total
 }
 
-// lower subtracts 1 from the counts of the named rows, and deletes rows that reach 0.
+// lower subtracts 1 from the counts of the named rows, and removes rows whose count becomes 0.
 func (r *requests) lower(names ...string) {
 	for _, name := range names {
 		if row := r.rows[name]; row != nil {

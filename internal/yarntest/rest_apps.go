@@ -55,8 +55,8 @@ func (c *Cluster) restSubmit(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// withApplication returns a handler that calls serve with the application that the request
-// names. The cluster is locked during the call.
+// withApplication returns a handler that looks up the application whose id is in the URL, and
+// calls serve with it. c.mu is locked during the call.
 func (c *Cluster) withApplication(serve func(http.ResponseWriter, *http.Request, *application)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, err := yarn.ParseApplicationID(r.PathValue("id"))
@@ -67,7 +67,8 @@ func (c *Cluster) withApplication(serve func(http.ResponseWriter, *http.Request,
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		app := c.byID[id]
-		// A ResourceManager that has just started is still recovering applications.
+		// A ResourceManager that was started recently has not recovered all running
+		// applications.
 		if app == nil || time.Now().Before(c.recovered) && !app.state.Ended() {
 			refuse(w, http.StatusNotFound, notFoundClass, fmt.Sprintf("app with id: %v not found", id))
 			return

@@ -4,7 +4,6 @@ import (
 	"net/http"
 )
 
-// servePages serves the REST API of a NodeManager.
 func (n *Node) servePages(response http.ResponseWriter, request *http.Request) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Restart stops the active ResourceManager and starts it again after the time down,
-// with its stored state. Nodes register again at their next heartbeats and report
-// their containers.
+// Restart stops the active ResourceManager and, when the duration down has passed, starts it
+// again with its stored state. Nodes register again at their next heartbeats and report their
+// containers.
 func (c *Cluster) Restart(down time.Duration) {
 	c.do(func() {
 		m := c.active()
@@ -22,8 +22,8 @@ func (c *Cluster) Restart(down time.Duration) {
 	})
 }
 
-// Failover makes the active ResourceManager a standby and, after the time gap, activates
-// another one. It fails if no ResourceManager is active or the cluster has only one.
+// Failover makes the active ResourceManager a standby and, when the duration gap has passed,
+// activates another one. It fails if no ResourceManager is active or the cluster has only one.
 func (c *Cluster) Failover(gap time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,11 +41,11 @@ func (c *Cluster) Failover(gap time.Duration) error {
 	return nil
 }
 
-// stopMaster stops the active ResourceManager, or makes it a standby.
+// stopMaster stops the active ResourceManager m or, if standby is true, makes it a standby.
 func (c *Cluster) stopMaster(m *master, standby bool) {
 	c.log("the ResourceManager stops", "standby", standby)
 	m.up = standby
-	_ = m.serve(false) // only serve(true) can fail
+	_ = m.serve(false) // cannot fail, because the argument is false
 	if !standby {
 		m.web.close()
 	}
@@ -68,8 +68,8 @@ func (c *Cluster) stopMaster(m *master, standby bool) {
 	}
 }
 
-// forget drops the part of an attempt's state that a ResourceManager loses when it stops,
-// because that part is not in the state store.
+// forget removes the part of an attempt's state that is lost when the ResourceManager stops,
+// because it is not in the state store.
 func (c *Cluster) forget(a *attempt) {
 	for _, k := range a.held {
 		c.cancel(k.expiry)
@@ -97,14 +97,14 @@ func (c *Cluster) forget(a *attempt) {
 	}
 }
 
-// activate makes a ResourceManager active, with the stored state. It does nothing if one is
-// active already.
+// activate makes a ResourceManager active, with the stored state. It has no effect if a
+// ResourceManager is active already.
 func (c *Cluster) activate(m *master) {
 	if c.active() != nil || c.closed {
 		return
 	}
 	if err := errors.Join(m.web.open(), m.serve(true)); err != nil {
-		// The port is in use: try again.
+		// The port is in use. Try again later.
 		_ = m.serve(false)
 		c.after(time.Second, func() { c.activate(m) })
 		return

@@ -19,8 +19,8 @@ const (
 
 func (n *Node) free() yarn.Resource { return add(n.spec.Resource, n.used, -1) }
 
-// demandChanged recounts the containers that are requested and not allocated. If there were
-// none before, it schedules heartbeats of all nodes, at which they are allocated.
+// demandChanged counts the requested containers that are not allocated. If the previous count
+// was 0, it schedules heartbeats of all nodes, at which these containers are allocated.
 func (c *Cluster) demandChanged() {
 	before := c.demand
 	c.demand = 0
@@ -37,9 +37,9 @@ func (c *Cluster) demandChanged() {
 	}
 }
 
-// schedule allocates containers on a node at its heartbeat, as the CapacityScheduler does.
-// At most Options.OffSwitchPerHeartbeat of them are neither node-local nor rack-local
-// (RegularContainerAllocator, CapacityScheduler.canAllocateMore).
+// schedule allocates containers on a node at the node's heartbeat, as the CapacityScheduler
+// does. At most Options.OffSwitchPerHeartbeat of the containers are neither node-local nor
+// rack-local (RegularContainerAllocator, CapacityScheduler.canAllocateMore).
 func (c *Cluster) schedule(n *Node) {
 	offSwitchCount := 0
 	total := yarn.Resource{}
@@ -62,8 +62,8 @@ func (c *Cluster) schedule(n *Node) {
 	}
 }
 
-// scheduleQueue allocates one container on the node, for the queue's first
-// application with a request that the node can serve.
+// scheduleQueue allocates one container on the node, for the first application of the queue
+// that has a request that can be allocated on the node.
 func (c *Cluster) scheduleQueue(q *queue, n *Node, total yarn.Resource) locality {
 	for _, app := range c.applications {
 		a := app.current()
@@ -79,7 +79,6 @@ func (c *Cluster) scheduleQueue(q *queue, n *Node, total yarn.Resource) locality
 	return notAllocated
 }
 
-// blacklists reports whether a node is on the attempt's blacklist.
 func (a *attempt) blacklists(n *Node) bool {
 	if n.cluster.ignoresBlacklists {
 		return false
@@ -117,9 +116,9 @@ func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, t
 	return got
 }
 
-// serve returns the row that a container on the node would satisfy, and the locality of
-// that container; notAllocated if there is no such row, or not yet. If the rows exclude the
-// node, its heartbeat does not count in opportunities.
+// serve returns the row that a container on the node would satisfy, and the container's
+// locality. It returns notAllocated if there is no such row, or if locality requires to wait.
+// If the rows exclude the node, the node's heartbeat does not count in opportunities.
 func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	any := r.rows[yarn.AnyHost]
 	if host := r.rows[n.spec.Host]; host != nil {
@@ -141,8 +140,8 @@ func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	if len(r.rows) == 1 {
 		return offSwitch, any
 	}
-	// The more locations are named, the longer is the wait until containers are allocated
-	// elsewhere (getLocalityWaitFactor).
+	// The more locations are requested, the longer the scheduler waits before it allocates
+	// containers at other locations (getLocalityWaitFactor).
 	factor := min(float64(len(r.rows)-1)/float64(nodes), 1)
 	if math.Min(float64(nodes), float64(any.count)*factor) < float64(r.opportunities) {
 		return offSwitch, any
@@ -150,7 +149,7 @@ func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	return notAllocated, nil
 }
 
-// allocate allocates a container on the node, which satisfies the row from.
+// allocate allocates a container on the node. from is the row that contains the request for it.
 func (c *Cluster) allocate(a *attempt, n *Node, key requestKey, from *row) *container {
 	if a.countEpoch != c.epoch {
 		a.countEpoch, a.containerCount = c.epoch, 0
@@ -171,7 +170,6 @@ func (c *Cluster) allocate(a *attempt, n *Node, key requestKey, from *row) *cont
 	return k
 }
 
-// startMaster starts an ApplicationMaster in its container.
 func (c *Cluster) startMaster(a *attempt, k *container) {
 	k.master, k.stage, a.master = true, launched, k
 	k.node.local[k.id] = k
@@ -189,10 +187,10 @@ func (c *Cluster) hold(k *container) {
 	q.used = add(q.used, k.resource, 1)
 }
 
-// drop reverses hold.
+// drop removes a container from the resources that its attempt, node and queue use.
 func (c *Cluster) drop(k *container) {
 	if !k.counted {
-		return // the container's node has not registered again since the ResourceManager restarted
+		return // the ResourceManager has restarted, and the container's node has not registered since
 	}
 	k.counted = false
 	same := func(other *container) bool { return other == k }

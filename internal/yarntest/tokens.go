@@ -16,13 +16,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// keys are the ids of the master keys for one kind of token. A token's identifier
-// names a key, and its password is the identifier's MAC with that key. Tokens of the
-// current, the next or the previous key are valid.
+// keys are the ids of the master keys for one kind of token. The identifier of a token contains
+// the id of a key, and its password is the MAC of the identifier with this key. Tokens of the
+// current, the next and the previous key are valid.
 type keys struct {
 	current int32
-	// next is the key of a pending roll-over, 0 for none. previous is the key before
-	// the current one, 0 if it is not valid any more.
+	// next is the key of a pending roll-over, or 0. previous is the key before the current one,
+	// or 0 if it is no longer valid.
 	next, previous int32
 	seed           uint64
 	kind           string
@@ -43,7 +43,7 @@ func invalidToken(format string, args ...any) error {
 	return &ipctest.Exception{Class: string(ipc.InvalidToken), Text: fmt.Sprintf(format, args...)}
 }
 
-// identifier encodes the identifier of a token.
+// identifier encodes message, the identifier of a token.
 func identifier(message proto.Message) []byte {
 	// Marshal cannot fail, because these messages have no required fields.
 	b, _ := proto.MarshalOptions{Deterministic: true}.Marshal(message)
@@ -55,7 +55,7 @@ func (c *Cluster) amrmToken(a *attempt, key int32) security.Token {
 	return security.Token{Identifier: id, Password: c.amrmKeys.password(key, id), Kind: security.KindAMRM}
 }
 
-// amrmPassword returns the password of the AMRMToken with an identifier. It fails if the
+// amrmPassword returns the password of the AMRMToken with the given identifier. It fails if the
 // token is not valid.
 func (c *Cluster) amrmPassword(id []byte) ([]byte, error) {
 	message := &pb.AMRMTokenIdentifier{}
@@ -81,8 +81,8 @@ func (c *Cluster) nmToken(a *attempt, n *Node) security.Token {
 	return security.Token{Identifier: id, Password: c.nmKeys.password(c.nmKeys.current, id), Kind: security.KindNM, Service: n.id.String()}
 }
 
-// nmPassword returns the password of the NMToken with an identifier. It fails if the token
-// is not valid on the node.
+// nmPassword returns the password of the NMToken with the given identifier. It fails if the
+// token is not valid on the node.
 func (n *Node) nmPassword(id []byte) ([]byte, error) {
 	c := n.cluster
 	message := &pb.NMTokenIdentifier{}
@@ -124,7 +124,8 @@ func (c *Cluster) containerToken(k *container, expires time.Time) security.Token
 	}
 }
 
-// verifyContainerToken decodes a container token. It fails if the node would refuse it.
+// verifyContainerToken decodes a container token. It fails if a NodeManager would reject the
+// token.
 func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIdentifier, error) {
 	c := n.cluster
 	message := &pb.ContainerTokenIdentifier{}
@@ -142,9 +143,9 @@ func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIde
 	return message, nil
 }
 
-// RollMasterKey replaces the key of AMRMTokens. The old key expires after the time overlap;
-// until then, responses to allocate contain a token with the new key. Open connections stay
-// open.
+// RollMasterKey replaces the master key of AMRMTokens. The old key expires when the duration
+// overlap has passed; until then, responses to allocate contain a token with the new key.
+// Existing connections are not closed.
 func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,8 +156,9 @@ func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.after(overlap, func() { c.amrmKeys.current, c.amrmKeys.next = c.amrmKeys.next, 0 })
 }
 
-// RollNodeKey replaces the key of NMTokens. An attempt gets a node's new token with its
-// next container on that node. Old tokens stay valid for the time overlap.
+// RollNodeKey replaces the master key of NMTokens. An attempt receives a node's new NMToken
+// with its next container on that node. Old tokens are valid until the duration overlap
+// has passed.
 func (c *Cluster) RollNodeKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

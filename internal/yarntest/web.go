@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// webServer serves the REST APIs of all ResourceManagers and NodeManagers. The local
-// address of a connection tells which daemon it is to.
+// webServer serves the REST APIs of all ResourceManagers and NodeManagers. The local address of
+// a connection determines which daemon serves its requests.
 type webServer struct {
 	cluster   *Cluster
 	server    *http.Server
@@ -44,10 +44,10 @@ func newWebServer(c *Cluster) *webServer {
 	return w
 }
 
-// localAddress is the context key of a connection's local address.
+// localAddress is the context key for the local address of a request's connection.
 type localAddress struct{}
 
-// serveConn serves a connection.
+// serveConn serves the HTTP requests of a connection.
 func (w *webServer) serveConn(conn net.Conn) {
 	select {
 	case w.conns <- conn:
@@ -82,8 +82,8 @@ func (w *webServer) close() {
 // HTTPClient returns a client of the cluster's REST APIs, for yarnrest.Options.HTTP.
 func (c *Cluster) HTTPClient() *http.Client { return &http.Client{Transport: c.web.transport} }
 
-// ServeHTTP implements http.Handler. It lets the daemon at the connection's local address
-// answer.
+// ServeHTTP implements http.Handler. It calls the handler of the daemon whose address is the
+// connection's local address.
 func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	address, _ := request.Context().Value(localAddress{}).(string)
 	c := w.cluster
@@ -102,8 +102,7 @@ func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Reques
 	http.NotFound(response, request)
 }
 
-// boundAddress returns the local address that connections to a host's endpoint have at the
-// server.
+// boundAddress returns the local address of server-side connections to an endpoint of a host.
 func (c *Cluster) boundAddress(host string, e endpoint) string {
 	if _, ok := c.network.(tcp); ok {
 		host = loopback(host)
@@ -114,10 +113,10 @@ func (c *Cluster) boundAddress(host string, e endpoint) string {
 func answer(response http.ResponseWriter, status int, value any) {
 	response.Header().Set("Content-Type", "application/json")
 	response.WriteHeader(status)
-	_ = json.NewEncoder(response).Encode(value) // fails if the client has closed the connection
+	_ = json.NewEncoder(response).Encode(value) // an error means that the client has closed the connection
 }
 
-// refuse answers with an error in the format of Hadoop's GenericExceptionHandler.
+// refuse sends an error response in the format of Hadoop's GenericExceptionHandler.
 func refuse(response http.ResponseWriter, status int, class, message string) {
 	answer(response, status, map[string]any{"RemoteException": map[string]any{
 		"exception": class[strings.LastIndexByte(class, '.')+1:], "javaClassName": class, "message": message,
@@ -138,7 +137,7 @@ func (c *Cluster) serveMaster(m *master, response http.ResponseWriter, request *
 	case m == active || info:
 		c.routes(m).ServeHTTP(response, request)
 	case active == nil:
-		// RMWebAppFilter sends this answer if no ResourceManager is active.
+		// RMWebAppFilter sends this response if no ResourceManager is active.
 		response.Header().Set("Refresh", "3; url="+request.URL.Path)
 		response.WriteHeader(http.StatusTemporaryRedirect)
 		_, _ = io.WriteString(response, "Can not find any active RM. Will retry in next 3 seconds.\n")

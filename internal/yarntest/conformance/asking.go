@@ -81,7 +81,7 @@ func impossibleRequests(t *testing.T, s *System) {
 	refused(yarn.ErrInvalidLabelRequest, yarn.AllocateRequest{Asks: []yarn.ResourceRequest{labelled}})
 	foreign := yarn.ContainerID{Attempt: yarn.AttemptID{Application: yarn.ApplicationID{ClusterTimestamp: 1, Sequence: 1}, Attempt: 1}, ID: 1}
 	refused(yarn.ErrInvalidRelease, yarn.AllocateRequest{Releases: []yarn.ContainerID{foreign}})
-	// A refused request has no effect at all.
+	// A request that is rejected has no effect, not even its valid parts.
 	refused(yarn.ErrInvalidBlacklist, yarn.AllocateRequest{Asks: []yarn.ResourceRequest{ask(yarn.AnyHost, 1, unit)}, BlacklistAdd: []string{yarn.AnyHost}})
 	a.expectNone()
 	a.finish()
@@ -102,10 +102,10 @@ func anywhere(t *testing.T, s *System) {
 		require.Equal(t, container.Node.String(), identity.NodeAddress)
 		require.Equal(t, s.User, identity.User)
 	}
-	// Memory is rounded up to a multiple of the smallest container.
+	// Memory is rounded up to a multiple of the minimum container size.
 	odd := a.get(1, ask(yarn.AnyHost, 1, yarn.Resource{MemoryMB: 200, VCores: 1}))
 	require.EqualValues(t, 256, odd[0].Resource.MemoryMB)
-	// A node's NMToken is sent once.
+	// A node's NMToken is sent only once.
 	for range 3 {
 		require.Empty(t, a.beat(yarn.AllocateRequest{}).NMTokens)
 	}
@@ -123,7 +123,8 @@ func onHost(t *testing.T, s *System) {
 			require.Equal(t, host.Name, container.Node.Host)
 		}
 	}
-	// Containers are allocated on this host only, although it has no room for all.
+	// Containers are allocated only on this host, although its resources do not suffice for
+	// all.
 	strict := asksAt(s.Hosts[0], 99)
 	strict[1].RelaxLocality, strict[2].RelaxLocality = false, false
 	var got []yarn.Container
@@ -147,9 +148,9 @@ func inRack(t *testing.T, s *System) {
 	for _, host := range s.Hosts {
 		a.get(2, ask(host.Rack, 2, unit), ask(yarn.AnyHost, 2, unit))
 	}
-	// An ask for a rack is never served if the ask for AnyHost does not relax locality.
-	// Before it allocates in the rack, the scheduler waits for heartbeats of nodes that the
-	// ask for AnyHost allows, and it allows none
+	// A request for a rack is never satisfied if the request for AnyHost does not relax
+	// locality: before the scheduler allocates in the rack, it waits for heartbeats of nodes
+	// that the request for AnyHost allows, but the request allows no node
 	// (RegularContainerAllocator.tryAllocateOnNode).
 	rack, total := ask(s.Hosts[0].Rack, 1, unit), ask(yarn.AnyHost, 1, unit)
 	total.RelaxLocality = false
@@ -164,13 +165,13 @@ func lowering(t *testing.T, s *System) {
 	a := register(t, s)
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
-	// An ask replaces what is left of the previous one. If nothing is left, the same ask
-	// requests as many containers again.
+	// A request replaces the rest of the previous request. If nothing is left of the previous
+	// request, an equal request requests the same number of containers again.
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
 	a.get(2, asksAt(s.Hosts[0], 2)...)
-	// The allocation lowered the number that is asked for on the host as well as the total,
-	// so that one more container is allocated now, on any host.
+	// The allocations on the host have lowered the count of the request for AnyHost, too. So
+	// one more container is allocated now, on any host.
 	a.get(1, ask(yarn.AnyHost, 1, unit))
 	a.expectNone()
 	a.finish()
@@ -178,12 +179,12 @@ func lowering(t *testing.T, s *System) {
 
 func replacing(t *testing.T, s *System) {
 	a := register(t, s)
-	// Of asks with the same priority and name, only the last one counts, whatever their
-	// sizes.
+	// Of requests with the same priority and name, only the last one counts, even if their
+	// sizes differ.
 	got := a.get(1, ask(yarn.AnyHost, 2, unit), ask(yarn.AnyHost, 1, big))
 	require.Equal(t, big.MemoryMB, got[0].Resource.MemoryMB)
 	a.expectNone()
-	// Asks with different allocation request ids all count.
+	// Requests with different allocation request ids all count.
 	other := ask(yarn.AnyHost, 1, unit)
 	other.AllocationRequestID = 7
 	both := a.get(2, other, ask(yarn.AnyHost, 1, big))
@@ -192,7 +193,7 @@ func replacing(t *testing.T, s *System) {
 		ids[container.AllocationRequestID] = container.Resource.MemoryMB
 	}
 	require.Equal(t, map[int64]int64{7: unit.MemoryMB, 0: big.MemoryMB}, ids)
-	// An ask for a host has no effect while the ask for AnyHost is for 0 containers.
+	// A request for a host has no effect if the request for AnyHost is for 0 containers.
 	require.Empty(t, a.beat(yarn.AllocateRequest{Asks: []yarn.ResourceRequest{ask("no-such-host", 5, unit), ask(yarn.AnyHost, 0, unit)}}).Allocated)
 	a.expectNone()
 	a.finish()
@@ -215,7 +216,7 @@ func blacklist(t *testing.T, s *System) {
 	for _, container := range a.get(3, ask(yarn.AnyHost, 3, unit)) {
 		require.Equal(t, good, container.Node.Host)
 	}
-	// The blacklist also applies to hosts that are asked for by name.
+	// The blacklist also applies to hosts that are requested by name.
 	require.Empty(t, a.beat(yarn.AllocateRequest{Asks: asksAt(s.Hosts[0], 1), BlacklistAdd: []string{s.Hosts[1].Rack}}).Allocated)
 	a.expectNone()
 	a.beat(yarn.AllocateRequest{BlacklistRemove: []string{bad}})

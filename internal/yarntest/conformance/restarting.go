@@ -18,7 +18,7 @@ func masterRestarts(t *testing.T, s *System) {
 	short := a.get(1, asksAt(s.Hosts[0], 1)...)[0]
 	a.start(short, "exit 5")
 	require.EqualValues(t, 5, a.awaitEnd(short.ID).ExitStatus)
-	// A restarted ResourceManager does not know containers that were not started.
+	// A restarted ResourceManager does not know containers that had not been started.
 	idle := pair[1]
 	a.completed, a.updated = nil, nil
 	require.NoError(t, s.RestartMaster(a.ctx))
@@ -32,7 +32,8 @@ func masterRestarts(t *testing.T, s *System) {
 	a.register()
 	_, err = a.client.Allocate(a.ctx, yarn.AllocateRequest{ResponseID: 7})
 	require.ErrorIs(t, err, yarn.ErrInvalidMasterRequest, "ids restart at 0")
-	// The ResourceManager has forgotten earlier requests, and new ids contain its new epoch.
+	// The ResourceManager has lost earlier requests. Ids of new containers contain its new
+	// epoch.
 	fresh := a.get(1, ask(yarn.AnyHost, 1, unit))[0]
 	require.EqualValues(t, 1, fresh.ID.Epoch())
 	require.Contains(t, fresh.ID.String(), "container_e01_")
@@ -45,7 +46,7 @@ func masterRestarts(t *testing.T, s *System) {
 	require.NoError(t, err)
 	require.ErrorIs(t, failed[idle.ID], yarn.ErrInvalidContainer, "it was allocated by a ResourceManager that is gone")
 
-	// Ends of containers that were reported before the restart are reported again.
+	// Container completions that were reported before the restart are reported again.
 	require.EqualValues(t, 5, a.awaitEnd(short.ID).ExitStatus)
 	a.await("all nodes are reported", func() bool {
 		a.beat(yarn.AllocateRequest{})
@@ -55,7 +56,7 @@ func masterRestarts(t *testing.T, s *System) {
 		}
 		return len(hosts) == len(s.Hosts)
 	})
-	// The container that kept running can be released.
+	// A container that was running during the restart can be released.
 	a.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{kept.ID}})
 	require.Equal(t, yarn.ExitAborted, a.awaitEnd(kept.ID).ExitStatus)
 	a.finish()
@@ -90,7 +91,7 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.updated = nil
 	require.NoError(t, s.StartNode(a.ctx, host))
 	a.await("the node is reported running", reported(yarn.NodeRunning))
-	// The restarted node's NMToken is sent again; the other node's is still valid.
+	// The restarted node's NMToken is sent again. The other node's NMToken is still valid.
 	delete(a.tokens, pair[0].Node)
 	back := a.get(1, asksAt(s.Hosts[0], 1)...)[0]
 	require.NotEmpty(t, a.tokens[back.Node].Password)
@@ -100,9 +101,9 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.finish()
 }
 
-// nodeIsReportedTwice restarts a node between two heartbeats of the ApplicationMaster a,
-// and checks that a gets a report of each change. Meanwhile another ApplicationMaster
-// follows the node's state.
+// nodeIsReportedTwice stops and restarts a node between two heartbeats of the ApplicationMaster
+// a, and checks that a receives a report of each change. A second ApplicationMaster, follower,
+// sends heartbeats meanwhile to wait for each change.
 func nodeIsReportedTwice(t *testing.T, s *System) {
 	a, follower := register(t, s), register(t, s)
 	host := s.Hosts[0].Name

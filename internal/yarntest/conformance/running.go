@@ -26,7 +26,7 @@ func releases(t *testing.T, s *System) {
 		require.NoError(t, err)
 		return len(statuses) == 0 || statuses[0].State == yarn.ContainerComplete
 	})
-	// Each end is reported once, and releasing an ended container is no error.
+	// Each completion is reported once. Releasing a completed container is not an error.
 	a.completed = nil
 	a.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{idle.ID, busy.ID}})
 	a.expectNone()
@@ -46,7 +46,7 @@ func life(t *testing.T, s *System) {
 		require.Empty(t, a.completed, "each end is reported once")
 		statuses, failed, err := node.Statuses(a.ctx, []yarn.ContainerID{container.ID})
 		require.NoError(t, err)
-		if len(statuses) > 0 { // the NodeManager may have forgotten the container by now
+		if len(statuses) > 0 { // the NodeManager may have removed the container already
 			require.Equal(t, want, statuses[0].ExitStatus)
 		} else {
 			require.Len(t, failed, 1)
@@ -99,7 +99,7 @@ func nodeRefusals(t *testing.T, s *System) {
 	node := a.node(here)
 	forged := here
 	forged.Token.Password = []byte("forged")
-	// A container token that is forged or another node's makes the whole call fail.
+	// A call fails completely if one container token is forged or for another node.
 	for _, wrong := range []yarn.Container{forged, there} {
 		_, _, err := node.StartContainers(a.ctx, []yarn.StartRequest{request(wrong, "sleep 1000"), request(here, "sleep 1000")})
 		require.ErrorIs(t, err, yarn.ErrInvalidToken)
@@ -115,12 +115,12 @@ func nodeRefusals(t *testing.T, s *System) {
 func wrongTokens(t *testing.T, s *System) {
 	a := register(t, s)
 	pair := a.onePerNode()
-	// A node refuses the NMToken of another node.
+	// A node rejects the NMToken of another node.
 	otherNode := yarn.NewNodeClient(pair[0].Node, a.options(a.tokens[pair[1].Node]))
 	defer otherNode.Close()
 	_, _, err := otherNode.Statuses(a.ctx, nil)
 	require.ErrorIs(t, err, yarn.ErrInvalidToken)
-	// The ResourceManager refuses a forged AMRMToken.
+	// The ResourceManager rejects a forged AMRMToken.
 	forged := a.token
 	forged.Password = []byte("forged")
 	forger := yarn.NewAMClient(s.Scheduler, a.options(forged))
@@ -129,7 +129,7 @@ func wrongTokens(t *testing.T, s *System) {
 	var remote *ipc.RemoteError
 	require.ErrorAs(t, err, &remote)
 	require.NotErrorIs(t, err, yarn.ErrInvalidToken, "a wrong password fails in SASL")
-	// The ResourceManager refuses the AMRMToken of an application that has ended.
+	// The ResourceManager rejects the AMRMToken of an application that has ended.
 	a.finish()
 	a.await("it has ended", func() bool { return a.report().State.Ended() })
 	late := yarn.NewAMClient(s.Scheduler, a.options(a.token))
@@ -148,7 +148,7 @@ func unregistering(t *testing.T, s *System) {
 	require.True(t, done, "an unmanaged ApplicationMaster need not ask twice")
 	a.await("it may ask twice", func() bool {
 		done, err = a.client.Finish(a.ctx, yarn.FinishRequest{Status: yarn.FinalFailed})
-		if err != nil { // the attempt has ended, and the application will soon
+		if err != nil { // the attempt has ended, and the application will end soon
 			require.ErrorIs(t, err, yarn.ErrInvalidMasterRequest)
 		}
 		return done

@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest/conformance"
 )
 
-// process returns what a container does whose command is "exit N" or "sleep N". A sleep
-// does not end.
+// process returns the behaviour of a container whose command is "exit N" or "sleep N". A sleep
+// continues until the container is stopped.
 func process(k yarntest.Container) yarntest.Process {
 	code, exits := strings.CutPrefix(strings.Join(k.Commands, " "), "exit ")
 	if !exits {
@@ -51,7 +51,7 @@ func simulated(t *testing.T) *conformance.System {
 			if err := c.Await(ctx, func(v yarntest.View) bool { return v.Serving() }); err != nil {
 				return err
 			}
-			time.Sleep(2 * time.Second) // on the fake clock; nodes register within a second
+			time.Sleep(2 * time.Second) // on the fake clock; nodes register within one second
 			return nil
 		},
 		StopNode:  func(_ context.Context, host string) error { c.Node(host).Disconnect(); return nil },

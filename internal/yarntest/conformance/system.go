@@ -12,26 +12,26 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// System is a cluster to test. It must have two nodes in two racks with at least 4 GiB and
-// 4 cores each, and give containers of up to 4096 MiB and 4 cores, in steps of 128 MiB. It
-// need run only the commands "exit N" and "sleep N" in containers.
+// System is a cluster to test. It must have two nodes in two racks with at least 4 GiB and 4
+// cores each, and allocate containers of up to 4096 MiB and 4 cores, in steps of 128 MiB.
+// Containers run only the commands "exit N" and "sleep N".
 type System struct {
-	// Scheduler and Client are the addresses of ApplicationMasterProtocol and
-	// ApplicationClientProtocol. User submits the applications.
+	// Scheduler and Client are the addresses of the servers of ApplicationMasterProtocol and
+	// ApplicationClientProtocol. User is the user who submits the applications.
 	Scheduler, Client []string
 	User              string
-	// Dial opens connections to the cluster; nil means a net.Dialer.
+	// Dial opens connections to the cluster. nil means net.Dialer.DialContext.
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	Hosts []Host
-	// Submit starts an application with an unmanaged ApplicationMaster.
+	// Submit submits an application with an unmanaged ApplicationMaster.
 	Submit func(ctx context.Context) (yarn.ApplicationID, error)
 	// Kill kills an application.
 	Kill func(ctx context.Context, id yarn.ApplicationID) error
-	// RestartMaster restarts the ResourceManager, with recovery, and waits for the
-	// nodes' registrations.
+	// RestartMaster restarts the ResourceManager, with recovery, and waits until the nodes have
+	// registered again.
 	RestartMaster func(ctx context.Context) error
-	// StopNode kills a NodeManager, which the ResourceManager declares lost after some
-	// seconds. StartNode starts it again.
+	// StopNode kills a NodeManager, which the ResourceManager declares lost after some seconds.
+	// StartNode starts the NodeManager again.
 	StopNode, StartNode func(ctx context.Context, host string) error
 }
 
@@ -43,7 +43,7 @@ type Test struct {
 	Run  func(t *testing.T, s *System)
 }
 
-// Tests returns all tests. The tests that restart daemons come last.
+// Tests returns all tests. The last of them restart daemons.
 func Tests() []Test {
 	return []Test{
 		{"calls before the registration", beforeRegistration},
@@ -70,10 +70,9 @@ func Tests() []Test {
 	}
 }
 
-// testTimeout is how long a test may take.
 const testTimeout = 2 * time.Minute
 
-// heartbeatInterval is the time between an ApplicationMaster's heartbeats.
+// heartbeatInterval is the interval between heartbeats of an ApplicationMaster.
 const heartbeatInterval = 100 * time.Millisecond
 
 var (
@@ -91,14 +90,14 @@ type attempt struct {
 	client *yarn.AMClient
 	last   int32
 	tokens map[yarn.NodeID]security.Token
-	// completed and updated collect the ended containers and the node reports in answers to
-	// heartbeats, until a test clears them.
+	// completed and updated collect the completed containers and the node reports in responses
+	// to heartbeats. Tests clear them.
 	completed []yarn.ContainerStatus
 	updated   []yarn.NodeReport
 }
 
-// submit submits an application and returns its ApplicationMaster, which has its AMRMToken
-// but has not registered.
+// submit submits an application and returns its ApplicationMaster, which has an AMRMToken but
+// has not registered.
 func submit(t *testing.T, s *System) *attempt {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -150,7 +149,7 @@ func (a *attempt) register() *yarn.RegisterResponse {
 	return response
 }
 
-// await polls a condition until it holds. It fails the test if testTimeout passes first.
+// await polls condition until it returns true. It fails the test after testTimeout.
 func (a *attempt) await(what string, condition func() bool) {
 	a.t.Helper()
 	ticker := time.NewTicker(heartbeatInterval)
@@ -182,13 +181,14 @@ func (a *attempt) record(response *yarn.AllocateResponse) {
 	a.updated = append(a.updated, response.UpdatedNodes...)
 }
 
-// ask returns a request for n containers of a size at a location.
+// ask returns a request for n containers of a size at a location: a host, a rack or
+// yarn.AnyHost.
 func ask(name string, n int32, size yarn.Resource) yarn.ResourceRequest {
 	return yarn.ResourceRequest{Priority: 1, Name: name, Resource: size, Containers: n, RelaxLocality: true}
 }
 
-// get sends asks, waits until at least n containers are allocated, and checks that they are
-// exactly n.
+// get sends the requests in asks, waits until at least n containers are allocated, and checks
+// that no more than n are.
 func (a *attempt) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	a.t.Helper()
 	var got []yarn.Container
@@ -201,8 +201,8 @@ func (a *attempt) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	return got
 }
 
-// expectNone sends 25 heartbeats, during which every node sends several, and checks that no
-// container is allocated.
+// expectNone sends 25 heartbeats, during which every node sends several heartbeats too, and
+// checks that no container is allocated.
 func (a *attempt) expectNone() {
 	a.t.Helper()
 	for range 25 {
@@ -218,7 +218,8 @@ func (a *attempt) pause() {
 	}
 }
 
-// node returns a client of a container's node, which is closed at the end of the test.
+// node returns a client of the NodeManager of a container. The client is closed at the end of
+// the test.
 func (a *attempt) node(container yarn.Container) *yarn.NodeClient {
 	client := yarn.NewNodeClient(container.Node, a.options(a.tokens[container.Node]))
 	a.t.Cleanup(func() { _ = client.Close() })
@@ -239,7 +240,7 @@ func (a *attempt) start(container yarn.Container, command string) *yarn.NodeClie
 	return node
 }
 
-// awaitEnd waits until the ResourceManager reports a container's end.
+// awaitEnd waits until the ResourceManager has reported a container as completed.
 func (a *attempt) awaitEnd(id yarn.ContainerID) yarn.ContainerStatus {
 	a.t.Helper()
 	var found yarn.ContainerStatus
