@@ -1,9 +1,9 @@
 // Package application connects a driver to the masters of a standalone cluster.
 //
-// Application is the driver's cluster manager (driver.ClusterManager). It sends the
-// driver's requests to each new leader, so that the driver does not notice a
-// master's restart or replacement. The caller starts it with Start, calls Finish
-// when the application has ended, and then Close.
+// Application is the driver's cluster manager (driver.ClusterManager). It sends the driver's
+// requests to each new leading master, so that the restart or replacement of a master does not
+// affect the driver. The driver's process calls Start, calls Finish when the application has
+// ended, and then calls Close.
 package application
 
 import (
@@ -25,41 +25,42 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// ErrEnded is wrapped by Application.Err if a master has ended the application.
+// Application.Err returns an error that wraps ErrEnded if a master has ended the application.
 var ErrEnded = errors.New("the master has ended the application")
 
-// Driver receives masters' reports about executors; *driver.Driver implements it.
+// Driver receives the masters' reports about executors. *driver.Driver implements it.
 type Driver interface {
 	ExecutorLost(id string, loss driver.Loss)
 	Decommission(ids []string, notice driver.DecommissionNotice)
 }
 
-// Options describe an application to its masters.
+// Options describe an application and the masters of its cluster.
 type Options struct {
-	// ID is made by NewID.
+	// ID is the application's id. NewID returns one.
 	ID string
 	// Masters are the addresses, host:port, of all known masters.
 	Masters []string
-	// Dial are gRPC's dial options with the credentials (protocol.Credentials.DialOptions).
+	// Dial has gRPC's dial options, which contain the cluster's credentials
+	// (protocol.Credentials.DialOptions).
 	Dial []grpc.DialOption
 	// Description describes the application. Start sets Command.Program and Command.Files.
 	Description *protocol.ApplicationDescription
-	// Files are the executors' program, which comes first, and files for their working
-	// directories; nil for none.
+	// Files are the executors' program, which is the first file, and the files for the
+	// executors' working directories. nil means none.
 	Files *HashedFiles
-	// TaskResources converts amounts by YARN resource type to amounts by the names that
-	// tasks use, such as gpu; nil keeps the names.
+	// TaskResources converts amounts by YARN resource type to amounts by the resource names
+	// that tasks use, such as gpu. nil means that the names are the same.
 	TaskResources func(map[string]int64) map[string]int64
 	Driver        Driver
-	Events        events.Sink  // records why the master does not launch executors; nil records nothing
+	Events        events.Sink  // receives the reasons why the master launches no executors; nil records nothing
 	Logger        *slog.Logger // nil logs nothing
 }
 
-// registrationTimeout bounds the registration in Start (Spark: three tries of 20 s).
+// registrationTimeout is how long Start tries to register (Spark: three tries of 20 s).
 const registrationTimeout = 60 * time.Second
 
-// Application is a driver's cluster manager, from Start to Close. It is safe for
-// concurrent use.
+// Application is a driver's cluster manager. It can be used from Start until Close. It is safe
+// for concurrent use.
 type Application struct {
 	options Options
 	masters *protocol.Masters
@@ -67,18 +68,19 @@ type Application struct {
 
 	mu    sync.Mutex
 	state state
-	term  uint64        // the highest term number of a leader so far
-	wake  chan struct{} // holds a token if the state has something to send
+	term  uint64        // the highest term number of a leader so far (see recovery.Term)
+	wake  chan struct{} // has an element if the state has something to send
 
-	uploaded bool // set once a master has all files; only for the goroutine that calls send
+	uploaded bool // whether a master has all files; only the goroutine that calls send uses it
 
-	ended     chan struct{} // closed when the application is over, see Ended
-	err       error         // why the application is over, once ended is closed; nil after Finish
+	ended     chan struct{} // closed when the application has ended; see Ended
+	err       error         // why the application has ended, once ended is closed; nil after Finish
 	stop      context.CancelFunc
 	following sync.WaitGroup
 }
 
-// NewID returns a new application id, which the driver needs before it registers.
+// NewID returns a new application id. The driver needs its id before the application
+// registers.
 func NewID(now time.Time) string {
 	return "app-" + now.UTC().Format("20060102150405") + "-" + random(4)
 }
@@ -89,9 +91,10 @@ func random(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// Start registers an application with the leading master, and with later leaders,
-// until Close. It fails if no master accepts the application within 60 s or before
-// ctx ends, and at once if a master refuses it.
+// Start registers an application with the leading master, and then with each new leader until
+// Close. It waits until a master has accepted the application. It fails if no master accepts
+// the application within 60 s or before ctx ends. It fails immediately if a master refuses the
+// application.
 func Start(ctx context.Context, options Options) (*Application, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -147,11 +150,13 @@ func (a *Application) ExecutorRegistered(id string) {
 	}
 }
 
-// Ended returns a channel that is closed when a master has ended the application or
-// confirmed Finish, or a local file could not be read. Err returns the reason.
+// Ended returns a channel that is closed when a master has ended the application, when a
+// master has confirmed Finish, or when a file of Options.Files could not be read. Err returns
+// the reason.
 func (a *Application) Ended() <-chan struct{} { return a.ended }
 
-// Err returns why the application is over, nil before Ended is closed and after Finish.
+// Err returns why the application has ended. It returns nil before the channel Ended is
+// closed, and after Finish.
 func (a *Application) Err() error {
 	select {
 	case <-a.ended:
@@ -161,9 +166,9 @@ func (a *Application) Err() error {
 	}
 }
 
-// Finish tells the master that the application has ended, with success if failure is
-// nil, and the summary (see protocol.Finish). It returns when the master has confirmed and
-// launches no more executors. If ctx ends first, Finish fails with ctx's cause.
+// Finish reports the end of the application to the master: a success if failure is nil, and
+// the summary (see protocol.Finish). It waits until the master has confirmed the end; the
+// master then launches no more executors. If ctx ends first, Finish fails with ctx's cause.
 func (a *Application) Finish(ctx context.Context, failure error, summary string) error {
 	finish := &protocol.Finish{Succeeded: failure == nil, Summary: strings.ToValidUTF8(summary, "\uFFFD")}
 	if failure != nil {
@@ -178,8 +183,8 @@ func (a *Application) Finish(ctx context.Context, failure error, summary string)
 	}
 }
 
-// Close closes the connections. Without Finish, the master counts the application as
-// lost after deploy.reconnectTimeout.
+// Close closes the connections to the masters. If Finish was not called, the master considers
+// the application lost after deploy.reconnectTimeout.
 func (a *Application) Close() {
 	a.stop()
 	a.following.Wait()
@@ -200,13 +205,14 @@ func (a *Application) signal() {
 	}
 }
 
-// setEnded ends the application with err, which may be nil. Only followMasters calls it, once.
+// setEnded ends the application with err, which may be nil. It is called only once, by
+// followMasters.
 func (a *Application) setEnded(err error) {
 	a.err = err
 	close(a.ended)
 }
 
-// executorNumber parses an executor's id, and reports whether that is a decimal number.
+// executorNumber parses an executor's id. It returns false if the id is not a decimal number.
 func executorNumber(id string) (uint32, bool) {
 	number, err := strconv.ParseUint(id, 10, 32)
 	return uint32(number), err == nil

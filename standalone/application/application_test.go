@@ -91,7 +91,8 @@ func TestOrdersReachTheDriver(t *testing.T) {
 	hindered()
 }
 
-// TestTheDriverDoesNotNoticeAFailOver stops the leader, and another one takes over.
+// TestTheDriverDoesNotNoticeAFailOver stops the leader; then another master becomes the
+// leader.
 func TestTheDriverDoesNotNoticeAFailOver(t *testing.T) {
 	n, d := newNetwork(), newFakeDriver()
 	first := n.start(t, "one:1", "")
@@ -107,7 +108,7 @@ func TestTheDriverDoesNotNoticeAFailOver(t *testing.T) {
 	a.KillExecutors([]string{"2", "no number"})
 	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return len(m.GetKills()) == 1 })
 	n.stop(first)
-	a.RequestExecutors(demand(5)) // no master gets this request before the second one leads
+	a.RequestExecutors(demand(5)) // no master receives this request before the second one becomes the leader
 	second.mu.Lock()
 	second.leader = ""
 	second.mu.Unlock()
@@ -238,8 +239,8 @@ func TestAMasterEndsAnApplication(t *testing.T) {
 
 func TestStartTimesOut(t *testing.T) {
 	n := newNetwork()
-	n.start(t, "one:1", "one:1") // a standby that knows no other leader
-	// Both addresses fail within 2 s, even on a busy machine.
+	n.start(t, "one:1", "one:1") // a standby that knows no leader
+	// Calls of both addresses fail within 2 s, even on a busy machine.
 	ctx, stop := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("the time is up"))
 	defer stop()
 	_, err := Start(ctx, options(n, newFakeDriver(), "one:1", "dead:1"))

@@ -7,18 +7,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// desiredState is what the driver wants: the newest request for executors, the executors to
-// stop, the registered ones, and whether the application has ended. A master gets all of
-// this when the application attaches (opens a stream to it), and then only changes.
-// desiredState does no I/O, reads no clock and is not safe for concurrent use.
+// desiredState is the state that the driver wants: the latest request for executors, the
+// executors to stop, the executors that have registered with the driver, and whether the
+// application has ended. When the application attaches to a master (opens a stream to it), it
+// sends the master this whole state, and then only changes. desiredState does no I/O, reads no
+// clock and is not safe for concurrent use.
 type desiredState struct {
-	request    *protocol.ExecutorRequest // the newest; nil before the first
-	kills      map[uint32]struct{}       // executors to stop that are not known to have ended
+	request    *protocol.ExecutorRequest // the latest request; nil before the first
+	kills      map[uint32]struct{}       // executors to stop whose end was not reported yet
 	registered map[uint32]struct{}       // live executors that have registered with the driver
 	finish     *protocol.Finish          // nil until the application ends
 
-	unsent     *protocol.ApplicationMessage // the next message on the current stream; nil for none
-	finishSent bool                         // finish was sent on the current stream
+	unsent     *protocol.ApplicationMessage // the next message on the current stream; nil if there is nothing to send
+	finishSent bool                         // whether finish was sent on the current stream
 }
 
 func newDesired() desiredState {
@@ -45,7 +46,7 @@ func (d *desiredState) executorRegistered(id uint32) {
 	changes.Registered = append(changes.Registered, id)
 }
 
-// executorEnded forgets an ended executor, because later masters need not know about it.
+// executorEnded removes an ended executor, so that later masters do not receive its id.
 func (d *desiredState) executorEnded(id uint32) {
 	delete(d.kills, id)
 	delete(d.registered, id)
@@ -56,13 +57,14 @@ func (d *desiredState) setFinish(finish *protocol.Finish) {
 	d.changes().Finish = finish
 }
 
-// acknowledge confirms the ends of executors up to this sequence number to the master.
+// acknowledge sends the master the acknowledgement of all executor ends up to a sequence
+// number.
 func (d *desiredState) acknowledge(sequence uint64) {
 	changes := d.changes()
 	changes.Acknowledged = max(changes.Acknowledged, sequence)
 }
 
-// changes returns the next message, to which the caller adds.
+// changes returns the next message to send. The caller adds a change to it.
 func (d *desiredState) changes() *protocol.ApplicationMessage {
 	if d.unsent == nil {
 		d.unsent = &protocol.ApplicationMessage{}
@@ -70,10 +72,11 @@ func (d *desiredState) changes() *protocol.ApplicationMessage {
 	return d.unsent
 }
 
-// beginStream drops unsent changes. The caller then calls sendAll, which includes them.
+// beginStream removes the unsent changes. The caller must then call sendAll, which sends the
+// whole state.
 func (d *desiredState) beginStream() { d.unsent, d.finishSent = nil, false }
 
-// sendAll puts the whole state into the next message, for a new master.
+// sendAll sets the next message to the whole state, for a new master.
 func (d *desiredState) sendAll() {
 	d.unsent = &protocol.ApplicationMessage{
 		Request:      d.request,
@@ -84,7 +87,8 @@ func (d *desiredState) sendAll() {
 	}
 }
 
-// takeUnsent returns the message to send, or nil, and marks it as sent.
+// takeUnsent returns the next message and marks it as sent. It returns nil if there is nothing
+// to send.
 func (d *desiredState) takeUnsent() *protocol.ApplicationMessage {
 	message := d.unsent
 	d.unsent = nil

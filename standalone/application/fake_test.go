@@ -19,7 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// network has fake masters, by address.
+// network is a set of fake masters, by address.
 type network struct {
 	mu      sync.Mutex
 	masters map[string]*fakeMaster
@@ -27,7 +27,7 @@ type network struct {
 
 func newNetwork() *network { return &network{masters: map[string]*fakeMaster{}} }
 
-// dial returns the options with which the masters of the network are reached.
+// dial returns the dial options with which clients connect to the network's masters.
 func (n *network) dial() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -54,9 +54,9 @@ type fakeMaster struct {
 	attached chan *fakeStream
 
 	mu       sync.Mutex
-	leader   string // "" if this master leads
+	leader   string // address of the leader; "" if this master leads
 	contents map[string][]byte
-	refusal  error // of hellos
+	refusal  error // error with which the master refuses hellos; nil if it accepts them
 }
 
 // fakeStream is an application's stream at its master.
@@ -64,10 +64,10 @@ type fakeStream struct {
 	hello    *protocol.ApplicationHello
 	messages chan *protocol.ApplicationMessage
 	orders   chan *protocol.ApplicationOrder
-	over     chan error // ends the stream with the received error
+	over     chan error // a received error ends the stream
 }
 
-// start starts a master, which leads if leader is "".
+// start starts a master. The master leads if leader is "".
 func (n *network) start(t *testing.T, address, leader string) *fakeMaster {
 	t.Helper()
 	m := &fakeMaster{
@@ -88,7 +88,7 @@ func (n *network) start(t *testing.T, address, leader string) *fakeMaster {
 	return m
 }
 
-// stop ends a master and its connections.
+// stop stops a master and closes its connections.
 func (n *network) stop(m *fakeMaster) {
 	n.mu.Lock()
 	delete(n.masters, m.address)
@@ -184,7 +184,7 @@ func (m *fakeMaster) Upload(stream grpc.ClientStreamingServer[protocol.UploadReq
 	return stream.SendAndClose(&protocol.UploadReply{})
 }
 
-// fakeDriver records the calls.
+// fakeDriver records the calls of its methods.
 type fakeDriver struct {
 	lost    chan lost
 	notices chan driver.DecommissionNotice
@@ -202,7 +202,7 @@ func newFakeDriver() *fakeDriver {
 func (d *fakeDriver) ExecutorLost(id string, loss driver.Loss)                  { d.lost <- lost{id, loss} }
 func (d *fakeDriver) Decommission(_ []string, notice driver.DecommissionNotice) { d.notices <- notice }
 
-// within receives a value before the test's timeout.
+// within receives a value, and fails the test if none arrives before the test's timeout.
 func within[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
 	select {
@@ -214,7 +214,7 @@ func within[T any](t *testing.T, c <-chan T) T {
 	panic("unreachable")
 }
 
-// until waits for a message for which the condition holds.
+// until receives messages until the condition holds for one.
 func until(t *testing.T, messages <-chan *protocol.ApplicationMessage, condition func(*protocol.ApplicationMessage) bool) {
 	t.Helper()
 	for !condition(within(t, messages)) {

@@ -14,22 +14,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// LocalFile is a file on this machine that processes on workers need.
+// LocalFile is a file on this machine to be sent to workers, for executors or drivers.
 type LocalFile struct {
 	Path       string
-	Name       string // in the working directory
+	Name       string // name in the working directory
 	Executable bool
-	Archive    bool // workers unpack it into the directory Name
+	Archive    bool // whether workers unpack the file into the directory Name
 }
 
-// HashedFiles are local files with their SHA-256, under which masters and workers store
-// each file once.
+// HashedFiles are local files with their SHA-256. Masters and workers store files by their
+// SHA-256, so that they store each file only once.
 type HashedFiles struct {
 	files []*protocol.File
 	paths map[string]string // local paths, by SHA-256 (32 raw bytes)
 }
 
-// UnreadableError is returned if a local file cannot be read, or has changed since HashFiles.
+// UnreadableError means that a local file cannot be read, or has changed since HashFiles.
 type UnreadableError struct {
 	Path string
 	Err  error
@@ -37,7 +37,7 @@ type UnreadableError struct {
 
 func (e *UnreadableError) Error() string { return fmt.Sprintf("reading %s: %v", e.Path, e.Err) }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
 // HashFiles reads files and computes their hashes. Its errors are *UnreadableError.
@@ -67,7 +67,8 @@ func hash(path string) (sum []byte, size int64, err error) {
 	return hasher.Sum(nil), size, err
 }
 
-// Described returns the files as protocol messages, in HashFiles' order; nil if f is nil.
+// Described returns the files as protocol messages, in the order of the argument of HashFiles.
+// It returns nil if f is nil.
 func (f *HashedFiles) Described() []*protocol.File {
 	if f == nil {
 		return nil
@@ -75,8 +76,8 @@ func (f *HashedFiles) Described() []*protocol.File {
 	return f.files
 }
 
-// Upload uploads the files that a master lacks. The error wraps one *UnreadableError for
-// each file that cannot be read; all readable files are uploaded.
+// Upload uploads the files that a master does not have. If some files cannot be read, Upload
+// still uploads all others, and the error wraps one *UnreadableError for each unreadable file.
 func (f *HashedFiles) Upload(ctx context.Context, master protocol.FilesClient) error {
 	if len(f.Described()) == 0 {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// followMasters keeps a stream open to the leading master, until the application is over or
-// alive ends. When the stream breaks, it registers again. No time limit applies, because
-// executors keep running without a master.
+// followMasters serves the stream to the leading master, until the application has ended or
+// the context alive ends. If the stream breaks, followMasters registers the application again.
+// It retries without a time limit, because executors continue to run without a master.
 func (a *Application) followMasters(alive context.Context, current *masterStream) {
 	for {
 		over, err := a.serve(current)
@@ -27,7 +27,7 @@ func (a *Application) followMasters(alive context.Context, current *masterStream
 			return
 		}
 		a.logger.Warn("lost the master; looking for it or another, executors keep running", "master", current.master, "error", err)
-		if !sleep(alive, firstPause) { // do not spin if a master accepts the stream and closes it
+		if !sleep(alive, firstPause) { // avoids a busy loop if a master accepts the stream and closes it
 			return
 		}
 		lost := current.master
@@ -42,8 +42,8 @@ func (a *Application) followMasters(alive context.Context, current *masterStream
 	}
 }
 
-// unlessFinished returns err, or nil after Finish, because a master may then no
-// longer know the application.
+// unlessFinished returns err, or nil after Finish, because a master may have removed the
+// application by then.
 func (a *Application) unlessFinished(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,9 +53,9 @@ func (a *Application) unlessFinished(err error) error {
 	return err
 }
 
-// serve sends changes to a master and handles its messages (orders) until the stream
-// ends. over reports whether the application is over. err is why the stream or
-// application ended.
+// serve sends changes to a master and processes its messages (orders) until the stream ends.
+// over reports whether the application has ended. err is why the stream or the application
+// ended.
 func (a *Application) serve(current *masterStream) (over bool, err error) {
 	defer current.cancel()
 	a.mu.Lock()
@@ -99,9 +99,10 @@ func (a *Application) serve(current *masterStream) (over bool, err error) {
 	return false, err
 }
 
-// send uploads the missing files, then sends the whole state once, and then the changes. It
-// fails if a local file cannot be read, because it could not be read for any other master
-// either. But once some master has all files, send only logs such an error.
+// send uploads the files that the master does not have, then sends the application's whole state
+// once, and then each change. If a local file cannot be read, send returns an error, because no
+// other master could get the file either. But if a master has received all files before, send only
+// logs that error and goes on.
 func (a *Application) send(current *masterStream) error {
 	err := a.options.Files.Upload(current.ctx, current.files)
 	var unreadable *UnreadableError
@@ -134,19 +135,20 @@ func (a *Application) send(current *masterStream) error {
 			continue
 		}
 		if err := current.stream.Send(message); err != nil {
-			return nil // Recv returns the reason
+			return nil // Recv returns the error
 		}
 	}
 }
 
-// receive handles a master's message. It returns the application's end if the message
-// reports it, otherwise nil.
+// receive processes a message of the master. It returns the application's end if the message
+// contains it, otherwise nil.
 func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.ApplicationEnd {
 	a.mu.Lock()
 	n := a.state.receive(order)
 	a.mu.Unlock()
 	a.signal()
-	// Release mu before calling the driver: its event loop may be waiting for mu.
+	// Release mu before calling the driver, because the driver's event loop may be waiting for
+	// mu.
 	for _, executor := range n.launched {
 		a.logger.Info("executor launched", "executor", executor.GetId(), "host", executor.GetHost(), "cores", executor.GetCores(),
 			"worker", executor.GetWorkerId())
@@ -181,7 +183,7 @@ func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.Applic
 	return n.end
 }
 
-// describeEnd returns why an executor ended, for users.
+// describeEnd returns a text for users that explains why an executor ended.
 func describeEnd(end *protocol.ExecutorEnd) string {
 	if text := end.GetText(); text != "" {
 		return text

@@ -14,10 +14,12 @@ import (
 )
 
 const (
-	// roundTimeout bounds one round in which all masters are asked, as in Spark.
+	// roundTimeout limits the duration of one round, in which the application sends its first
+	// message (hello) to all masters (as in Spark).
 	roundTimeout = 20 * time.Second
-	// The pause between two rounds doubles from firstPause to lastPause, which is well
-	// below deploy.reconnectTimeout (10 s), after which a detached application is lost.
+	// The pause between two rounds doubles from firstPause to lastPause. lastPause is well
+	// below deploy.reconnectTimeout (10 s), after which a master considers a detached
+	// application lost.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
@@ -26,17 +28,18 @@ const (
 type masterStream struct {
 	master  string
 	stream  grpc.BidiStreamingClient[protocol.ApplicationMessage, protocol.ApplicationOrder]
-	ctx     context.Context // of the stream
+	ctx     context.Context // context of the stream
 	cancel  context.CancelFunc
 	files   protocol.FilesClient
-	first   *protocol.ApplicationOrder // the master's first message, with the welcome
+	first   *protocol.ApplicationOrder // the master's first message, which contains the welcome
 	welcome *protocol.ApplicationWelcome
 }
 
-// register registers the application with the leading master. It asks all masters at
-// once, in rounds, until one accepts or searching ends. The stream lives until alive
-// ends. register fails at once if a master refuses the application and, if first is
-// set, if the TLS handshake with every master fails.
+// register registers the application with the leading master. In each round it sends hellos to
+// all masters at once. It stops when a master accepts the application or when the context
+// searching ends. The returned stream ends when the context alive ends. register fails
+// immediately if a master refuses the application. If first is set, it also fails immediately
+// if the TLS handshakes with all masters fail.
 func (a *Application) register(searching, alive context.Context, first bool) (*masterStream, error) {
 	warned := false
 	var problems []protocol.Refusal // the latest error of each master
@@ -49,7 +52,7 @@ func (a *Application) register(searching, alive context.Context, first bool) (*m
 		}
 		learned := false
 		if context.Cause(searching) == nil || problems == nil {
-			problems = refusals // errors after the end of searching are mostly timeouts
+			problems = refusals // after searching has ended, errors are mostly timeouts, so keep the earlier ones
 		}
 		for _, problem := range problems {
 			if protocol.IsFinal(problem.Err) {
@@ -77,7 +80,7 @@ func (a *Application) register(searching, alive context.Context, first bool) (*m
 			warned = true
 		}
 		if !sleep(searching, pause/2+rand.N(pause)) {
-			continue // the next round returns the error
+			continue // the next round then fails at once, and register returns the error
 		}
 	}
 }
@@ -93,9 +96,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// askAll sends a hello, the first message, to all masters at once. Only the leader answers
-// it with a welcome. askAll returns the stream to the leader, and closes the streams to the
-// other masters. If no master welcomes the application, askAll returns the error of each.
+// askAll sends a hello, the first message of a stream, to all masters at once. Only the leader
+// replies with a welcome. askAll returns the stream to the leader, and closes the streams to
+// the other masters. If no master replies with a welcome, askAll returns the error of each
+// master.
 func (a *Application) askAll(searching, alive context.Context) (*masterStream, []protocol.Refusal) {
 	round, endRound := context.WithTimeout(searching, roundTimeout)
 	defer endRound()
@@ -129,8 +133,8 @@ func (a *Application) askAll(searching, alive context.Context) (*masterStream, [
 	return found, problems
 }
 
-// ask sends the hello to one master, and waits for the welcome until round ends. The
-// stream lives until alive ends.
+// ask sends a hello to one master, and waits for the welcome until the context round ends. The
+// returned stream ends when the context alive ends.
 func (a *Application) ask(round, alive context.Context, address string) (_ *masterStream, err error) {
 	connection, err := a.masters.Connection(address)
 	if err != nil {
@@ -153,7 +157,7 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *mast
 	a.mu.Lock()
 	hello := a.state.hello()
 	a.mu.Unlock()
-	_ = stream.Send(hello) // if it fails, Recv returns the reason
+	_ = stream.Send(hello) // if Send fails, Recv returns the reason
 	first, err := stream.Recv()
 	if err != nil {
 		return nil, err
@@ -170,8 +174,8 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *mast
 	}, nil
 }
 
-// acceptTerm stores a leader's term number. It returns false if another master has
-// taken over, with a higher number.
+// acceptTerm stores the term number of a leader. It returns false if a later leader, with a
+// higher number, is known.
 func (a *Application) acceptTerm(term uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

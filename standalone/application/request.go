@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	// Unlimited, as a number of executors, requests as many as cores.max and the cluster allow.
+	// Unlimited, as the number of executors, requests as many executors as cores.max and the
+	// cluster allow.
 	Unlimited = math.MaxInt32
-	// WholeWorker, as a profile's cores, requests one executor on each worker with all free cores.
+	// WholeWorker, as the number of cores of a profile, requests one executor on each worker,
+	// with all free cores of the worker.
 	WholeWorker = 1 << 16
 )
 
@@ -42,8 +44,8 @@ func total(wanted int) uint32 {
 	return uint32(max(wanted, 0))
 }
 
-// profile converts a resource profile to a protocol message, without YARN's node
-// labels and execution types.
+// profile converts a resource profile to a protocol message. It omits YARN's node labels and
+// execution types.
 func (o *Options) profile(p profile.Profile) *protocol.ExecutorProfile {
 	encoded := &protocol.ExecutorProfile{
 		Id: uint32(p.ID), Memory: int64(p.Memory), Overhead: int64(p.Overhead), Cores: uint32(p.Cores), Resources: p.Resources,

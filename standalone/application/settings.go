@@ -6,7 +6,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Properties returns the settings without the cluster's credentials, which must not be sent.
+// Properties returns the settings without the cluster's credentials, which must not be sent
+// over the network.
 func Properties(settings *config.Config) map[string]string {
 	properties := settings.Map()
 	for _, key := range []config.Key[string]{
@@ -17,9 +18,9 @@ func Properties(settings *config.Config) map[string]string {
 	return properties
 }
 
-// DriverSettings returns a driver's settings. As in Spark, an application that does
-// not set the number of executors or their cores gets as many as the cluster and
-// cores.max allow. With dynamic allocation, the settings' defaults apply.
+// DriverSettings returns the settings of a driver on a standalone cluster. If the application
+// does not set the number of executors or their cores, it requests as many as the cluster and
+// cores.max allow, as in Spark. With dynamic allocation, the usual defaults apply.
 func DriverSettings(settings *config.Config) (*config.Config, error) {
 	properties := Properties(settings)
 	if config.DynamicAllocation.In(settings) {
@@ -31,7 +32,7 @@ func DriverSettings(settings *config.Config) (*config.Config, error) {
 	if !settings.IsSet(config.ExecutorInstances.Name()) {
 		properties[config.ExecutorInstances.Name()] = strconv.Itoa(Unlimited)
 		if !settings.IsSet(config.RegisteredWait.Name()) {
-			// The number of executors to wait for is not known.
+			// The number of executors is not known in advance, so do not wait for them.
 			properties[config.RegisteredWait.Name()] = "0"
 		}
 	}

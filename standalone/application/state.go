@@ -7,8 +7,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// state is an application's description and requests, and the reported executors. It
-// does no I/O, reads no clock and is not safe for concurrent use.
+// state has an application's description and desired state, and the executors that masters
+// have reported. It does no I/O, reads no clock and is not safe for concurrent use.
 type state struct {
 	desiredState
 	id          string
@@ -16,7 +16,7 @@ type state struct {
 
 	live       map[uint32]struct{} // executors that have not ended
 	highestID  uint32              // the highest executor id so far
-	waitReason string              // why not all requested executors can be launched
+	waitReason string              // why the master cannot launch all requested executors
 }
 
 func newState(id string, description *protocol.ApplicationDescription, files *HashedFiles) state {
@@ -26,7 +26,7 @@ func newState(id string, description *protocol.ApplicationDescription, files *Ha
 	return state{desiredState: newDesired(), id: id, description: description, live: map[uint32]struct{}{}}
 }
 
-// hello returns a stream's first message, which registers the application.
+// hello returns the first message of a stream, which registers the application.
 func (s *state) hello() *protocol.ApplicationMessage {
 	return &protocol.ApplicationMessage{Hello: &protocol.ApplicationHello{
 		Version:           protocol.Version,
@@ -43,7 +43,7 @@ func (s *state) executorRegistered(id uint32) {
 	s.desiredState.executorRegistered(id)
 }
 
-// addLive adds a running executor, and reports whether it was unknown.
+// addLive adds a running executor, and reports whether the executor is new.
 func (s *state) addLive(id uint32) bool {
 	s.highestID = max(s.highestID, id)
 	if _, known := s.live[id]; known {
@@ -59,18 +59,17 @@ func (s *state) executorEnded(id uint32) {
 	s.desiredState.executorEnded(id)
 }
 
-// orderEffects are the changes that a master's message reports and that the driver must hear
-// of or the log must show.
+// orderEffects are the effects of a master's message that are passed to the driver or logged.
 type orderEffects struct {
-	launched   []*protocol.ApplicationExecutor // not known before
+	launched   []*protocol.ApplicationExecutor // executors that were not known before
 	ends       []*protocol.ExecutorEnd
 	notices    []*protocol.ExecutorNotice
-	missing    []uint32 // live executors that the master does not know
-	waitReason *string  // nil if unchanged
+	missing    []uint32 // running executors that the master does not know
+	waitReason *string  // nil means unchanged
 	end        *protocol.ApplicationEnd
 }
 
-// receive applies a message of the master.
+// receive applies a message of the master to the state.
 func (s *state) receive(order *protocol.ApplicationOrder) orderEffects {
 	n := orderEffects{ends: order.GetEnds(), notices: order.GetNotices(), end: order.GetEnd()}
 	reported := map[uint32]struct{}{}

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// masterModel is what a master knows from the messages on its stream.
+// masterModel is the state that a master derives from the messages on its stream.
 type masterModel struct {
 	request    *protocol.ExecutorRequest
 	kills      map[uint32]bool
@@ -38,9 +38,9 @@ func (m *masterModel) receive(message *protocol.ApplicationMessage) {
 	m.finished = m.finished || message.GetFinish() != nil
 }
 
-// TestTheLastMasterKnowsEverything replaces masters at random and loses messages
-// with their streams. The last master must know the application's requests and live
-// executors.
+// TestTheLastMasterKnowsEverything replaces masters at random, and loses messages when a
+// stream ends. At the end, the last master must have received the application's request and
+// its running executors.
 func TestTheLastMasterKnowsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, master := newTestState(), newMasterModel()
@@ -91,7 +91,7 @@ func TestTheLastMasterKnowsEverything(t *testing.T) {
 				for n := range s.kills {
 					kills[n] = true
 				}
-				// A master may get executors that have ended already.
+				// A master may be sent executors that have already ended.
 				for n := range ended {
 					delete(master.registered, n)
 					delete(master.kills, n)

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// killTimeout bounds how long Kill waits for the end.
+	// killTimeout is how long Kill waits for the end of the driver or application.
 	killTimeout = 30 * time.Second
 	// firstInterval is the pause between the first two polls of a state.
 	firstInterval = 200 * time.Millisecond
 )
 
-// Status returns the report of a driver or an application. The message about a
-// failed driver is the last line of its stderr, if readable.
+// Status returns the report of a driver or an application. If a driver has failed, the
+// report's message is the last line of the driver's stderr, if it can be read.
 func (s *Cluster) Status(ctx context.Context, id string) (*client.Report, error) {
 	found, err := s.find(ctx, id)
 	if err != nil {
@@ -32,12 +32,12 @@ func (s *Cluster) Status(ctx context.Context, id string) (*client.Report, error)
 	return found.Report, nil
 }
 
-// lookedUp is what the master knows about a driver or an application.
+// lookedUp is the master's information about a driver or an application.
 type lookedUp struct {
 	*client.Report
 	ended   bool
-	pages   string // address of the running application's pages; "" for none
-	summary string // of the ended application; see client.Report.AddSummary
+	pages   string // address of the web page of the running application; "" if it has none
+	summary string // summary of the ended application; see client.Report.AddSummary
 }
 
 func (s *Cluster) find(ctx context.Context, id string) (*lookedUp, error) {
@@ -62,7 +62,8 @@ func (s *Cluster) find(ctx context.Context, id string) (*lookedUp, error) {
 	return &lookedUp{Report: report, ended: ended, pages: reply.GetWebUrl(), summary: reply.GetSummary()}, nil
 }
 
-// Kill ends a driver or an application. It fails if this takes longer than 30 s.
+// Kill ends a driver or an application, and waits for its end. It fails if this takes longer
+// than 30 s.
 func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	killed, err := s.kill(ctx, id)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Cluster) kill(ctx context.Context, id string) (*lookedUp, error) {
 	if driver {
 		_, err = s.masters.KillDriver(ctx, id)
 		err = refusedErrorFor(ctx, id, err)
-	} else { // NotFound may also mean that the application has ended
+	} else { // not refusedErrorFor, because NotFound may also mean that the application has ended
 		err = refusedError(ctx, s.masters.KillApplication(ctx, id))
 	}
 	if err != nil {
@@ -100,11 +101,11 @@ func (s *Cluster) kill(ctx context.Context, id string) (*lookedUp, error) {
 	}
 }
 
-// Queues returns nil: standalone clusters have no queues.
+// Queues returns nil, because standalone clusters have no queues.
 func (s *Cluster) Queues(context.Context) ([]string, error) { return nil, nil }
 
-// List returns the drivers and applications that match selection, the newest first.
-// It fails if selection names a queue or a tag.
+// List returns the drivers and applications that match selection, newest first. It fails if
+// selection contains a queue or a tag, because standalone clusters have neither.
 func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]client.ListedApplication, error) {
 	if selection.Queue != "" {
 		return nil, client.UsageErrorf("--queue: a standalone cluster has no queues")
@@ -142,9 +143,9 @@ func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]clien
 	return listed, nil
 }
 
-// Wait follows a driver or an application to its end. It returns a *client.Failure
-// if the driver or application did not succeed. If ctx ends or o.Timeout passes
-// first, Wait kills the driver or application, unless o.KeepRunning returns true.
+// Wait waits for the end of a driver or an application, and prints its progress. It returns a
+// *client.Failure if the driver or application did not succeed. If ctx ends or o.Timeout
+// passes first, Wait kills the driver or application, unless o.KeepRunning returns true.
 func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	following, cancel := client.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -169,8 +170,8 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 	return s.conclude(killing, ended, o.Console)
 }
 
-// untilEnd polls a driver or an application until it has ended, and prints state changes
-// and the address of its pages.
+// untilEnd polls a driver or an application until it has ended. It prints state changes and
+// the address of the application's web page.
 func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions) (*lookedUp, error) {
 	defer o.Console.SetLive("")
 	state, pages, began := "", "", time.Now()
@@ -196,8 +197,8 @@ func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions)
 	}
 }
 
-// conclude prints the report of an ended driver or application, and returns a
-// *client.Failure unless it succeeded.
+// conclude prints the report of an ended driver or application. It returns a *client.Failure
+// if the driver or application did not succeed.
 func (s *Cluster) conclude(ctx context.Context, ended *lookedUp, console *client.Console) (*client.Report, error) {
 	report := ended.Report
 	if report.Times.Finished.IsZero() {
@@ -219,8 +220,8 @@ func (s *Cluster) conclude(ctx context.Context, ended *lookedUp, console *client
 	return report, client.FailedError(failure)
 }
 
-// addDriverError sets the message of a failed driver's report to the last line of
-// its stderr, if readable.
+// addDriverError sets the message of a failed driver's report to the last line of the driver's
+// stderr, if it can be read.
 func (s *Cluster) addDriverError(ctx context.Context, report *client.Report) {
 	if !strings.HasPrefix(report.ApplicationID, driverPrefix) {
 		return

@@ -20,16 +20,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Cluster is one user's client of a standalone cluster. Ids are driver-… for a
-// driver that was submitted to the cluster, and app-… for an application, whose
-// driver may run elsewhere.
+// Cluster is one user's client of a standalone cluster. An id of the form driver-… is that of
+// a driver that was submitted to the cluster. An id of the form app-… is that of an
+// application, whose driver may run outside the cluster.
 type Cluster struct {
 	masters *Masters
 	user    string
 	log     *slog.Logger
 }
 
-// Connect reads masters and credentials from the settings. It sends nothing yet.
+// Connect returns a client. It reads the masters' addresses and the credentials from the
+// settings. It does not connect to a master yet.
 func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	addresses, err := masterurl.ParseStandalone(config.Master.In(settings))
 	if err != nil {
@@ -46,7 +47,7 @@ func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	return &Cluster{masters: NewMasters(addresses, credentials.DialOptions()), user: user.Effective, log: log}, nil
 }
 
-// Close closes the connections.
+// Close closes the connections to the masters.
 func (s *Cluster) Close() { s.masters.Close() }
 
 // Prefixes of the two kinds of ids.
@@ -55,8 +56,7 @@ const (
 	applicationPrefix = "app-"
 )
 
-// isDriver reports whether an id is a driver's. It fails if the id is not an
-// application's either.
+// isDriver reports whether an id is that of a driver. It fails if the id has neither prefix.
 func isDriver(id string) (bool, error) {
 	switch {
 	case strings.HasPrefix(id, driverPrefix):
@@ -67,14 +67,14 @@ func isDriver(id string) (bool, error) {
 	return false, client.UsageErrorf("%q is no id of a standalone cluster: it looks like driver-… or app-…, see yarn-submit list --master bobbin://…", id)
 }
 
-// refusedError returns a call's error with the exit status client.ExitCluster. If ctx has
+// refusedError wraps the error of a call with the exit status client.ExitCluster. If ctx has
 // ended, it returns ctx's cause instead.
 func refusedError(ctx context.Context, err error) error {
 	return client.RefusedError(client.InterruptedError(ctx, err))
 }
 
-// refusedErrorFor is refusedError for a call about one id. If the master does not know the id, the
-// error is an *unknownIDError.
+// refusedErrorFor is refusedError for a call about an id. If the leading master does not know
+// the id, it returns an *unknownIDError.
 func refusedErrorFor(ctx context.Context, id string, err error) error {
 	if status.Code(err) == codes.NotFound {
 		return client.RefusedError(&unknownIDError{id})
@@ -109,7 +109,8 @@ func (s *Cluster) application(ctx context.Context, id string) (*cluster.Applicat
 	return applicationIn(state, id)
 }
 
-// applicationIn finds an application in the state of the cluster.
+// applicationIn returns the status of an application from the state of the cluster. It fails
+// if the application is unknown.
 func applicationIn(state *cluster.Status, id string) (*cluster.ApplicationStatus, error) {
 	for _, list := range [][]cluster.ApplicationStatus{state.Applications, state.EndedApplications} {
 		for i := range list {
@@ -121,7 +122,7 @@ func applicationIn(state *cluster.Status, id string) (*cluster.ApplicationStatus
 	return nil, client.RefusedError(&unknownIDError{id})
 }
 
-// Final statuses, as in YARN. FAILED and KILLED are names of states, too.
+// Final statuses, as in YARN. FAILED and KILLED are also names of states.
 const (
 	finalUndefined = "UNDEFINED"
 	finalSucceeded = "SUCCEEDED"
@@ -129,7 +130,8 @@ const (
 	finalKilled    = "KILLED"
 )
 
-// driverEnded returns the final status of a driver's state, and whether it has ended.
+// driverEnded returns the final status that corresponds to a driver's state, and whether the
+// driver has ended.
 func driverEnded(state string) (final string, ended bool) {
 	switch state {
 	case "FINISHED":
@@ -142,7 +144,7 @@ func driverEnded(state string) (final string, ended bool) {
 	return finalUndefined, false
 }
 
-// applicationEnded is driverEnded for an application.
+// applicationEnded is like driverEnded, for an application.
 func applicationEnded(a *cluster.ApplicationStatus) (final string, ended bool) {
 	switch state := string(a.State); {
 	case a.Ended.IsZero():
@@ -155,7 +157,8 @@ func applicationEnded(a *cluster.ApplicationStatus) (final string, ended bool) {
 	return finalFailed, true
 }
 
-// driverReport converts a master's reply to a report. The reply does not contain the user.
+// driverReport converts a master's reply to a report. user is the driver's user, which the
+// reply does not contain.
 func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	state := strings.TrimPrefix(d.GetState().String(), "DRIVER_")
 	report := &client.Report{

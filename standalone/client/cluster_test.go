@@ -142,7 +142,7 @@ $`, shown.String())
 	require.Contains(t, report.Diagnostics, "summary: tasks=3")
 }
 
-// workerPage serves the stderr of a driver as a worker does.
+// workerPage serves the stderr of a driver, as a worker does.
 func workerPage(t *testing.T, stderr string) (url string) {
 	t.Helper()
 	mux := http.NewServeMux()

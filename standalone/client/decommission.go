@@ -11,11 +11,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// DecommissioningWorker is a worker that accepts nothing new, and stops when its executors
-// and drivers have ended.
+// DecommissioningWorker is a worker that is being decommissioned: it accepts no new executors
+// or drivers, and stops when the running ones have ended.
 type DecommissioningWorker struct {
 	cluster.WorkerStatus
-	// AlreadyDecommissioning is set if the worker was being decommissioned before this request.
+	// AlreadyDecommissioning reports whether the decommissioning of the worker had begun
+	// before this request.
 	AlreadyDecommissioning bool `json:"earlier"`
 }
 
@@ -45,9 +46,9 @@ func (s *Cluster) Workers(ctx context.Context) ([]cluster.WorkerStatus, error) {
 	return slices.DeleteFunc(state.Workers, func(w cluster.WorkerStatus) bool { return w.State == cluster.WorkerDead }), nil
 }
 
-// Decommission decommissions workers, by id or by host, and returns their states
-// after the master has recorded the request. If any name is unknown, it fails and
-// decommissions none.
+// Decommission decommissions workers. names has their ids or hosts. Decommission waits until
+// the master has recorded the request, and returns the workers' states. If a name is unknown,
+// Decommission fails, and decommissions no worker.
 func (s *Cluster) Decommission(ctx context.Context, names []string) ([]DecommissioningWorker, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
@@ -106,8 +107,8 @@ func (s *Cluster) refresh(ctx context.Context, workers []DecommissioningWorker) 
 	return nil
 }
 
-// AwaitDecommissioned updates the workers until they have ended. If ctx ends first,
-// it fails, but the decommissioning continues.
+// AwaitDecommissioned waits until the workers have stopped, and updates their states. If ctx
+// ends first, it fails, but the decommissioning continues.
 func (s *Cluster) AwaitDecommissioned(ctx context.Context, workers []DecommissioningWorker, console *client.Console) error {
 	defer console.SetLive("")
 	for pause := firstInterval; ; pause = min(pause*3/2, time.Second) {

@@ -56,7 +56,7 @@ func TestAwaitDecommissionedUpdatesTheWorkers(t *testing.T) {
 	began := m.statuses
 	m.change = func(statuses int, status *cluster.Status) {
 		switch statuses - began {
-		case 2: // worker-1 has stopped, and the master has forgotten worker-2
+		case 2: // worker-1 has stopped, and the status no longer has worker-2
 			status.Workers[0].State, status.Workers[0].Reason = cluster.WorkerDead, "it was stopped"
 			status.Workers = append(status.Workers[:1], status.Workers[2:]...)
 		case 3:

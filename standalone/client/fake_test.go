@@ -22,22 +22,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// fakeMaster answers for a cluster whose state the test sets.
+// fakeMaster is a master that serves a cluster state that the test sets.
 type fakeMaster struct {
 	protocol.UnimplementedClusterServer
 	protocol.UnimplementedFilesServer
 
 	mu       sync.Mutex
-	leader   string // "" if this master leads
+	leader   string // address of the leader; "" if this master leads
 	status   cluster.Status
 	webURL   string
-	statuses int                                   // requests for the status
-	asked    []string                              // workers to decommission
-	change   func(statuses int, s *cluster.Status) // called before each answer with the status; may be nil
+	statuses int                                   // number of requests for the status
+	asked    []string                              // ids of workers whose decommissioning was requested
+	change   func(statuses int, s *cluster.Status) // called before each reply with the status; may be nil
 	files    map[string][]byte                     // contents by hash
 	submits  []*protocol.SubmitDriverRequest
 	drivers  []string                // the ids of known drivers
-	replies  []*protocol.DriverReply // successive answers about any driver, the last one repeated; nil to answer from drivers
+	replies  []*protocol.DriverReply // successive replies about any driver, the last one repeated; nil to reply according to drivers
 }
 
 func (m *fakeMaster) Status(context.Context, *protocol.StatusRequest) (*protocol.StatusReply, error) {
@@ -68,7 +68,7 @@ func (m *fakeMaster) DecommissionWorkers(_ context.Context, r *protocol.Decommis
 	return &protocol.DecommissionReply{Workers: uint32(len(r.GetWorkerIds()))}, nil
 }
 
-// startFakeMaster serves a cluster with the workers, and connects to it.
+// startFakeMaster starts a master of a cluster with the workers, and returns it with a client.
 func startFakeMaster(t *testing.T, workers ...cluster.WorkerStatus) (*fakeMaster, *Cluster) {
 	t.Helper()
 	secret := string(protocol.NewSecret())

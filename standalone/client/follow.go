@@ -17,11 +17,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// FollowLogs passes log lines to write until the driver or application with the id has
-// ended. For a driver these are the lines of the driver and its application's executors, for
-// an application only those of its executors. FollowLogs begins with the first line, or with
-// the last selection.Tail lines of each file. A file's lines come in order, and calls of
-// write do not overlap. If a master or a live worker does not answer, it is asked again.
+// FollowLogs calls write with log lines until the driver or application with the id has ended.
+// For a driver these are the lines of the driver and of the executors of its application; for
+// an application, only those of its executors. FollowLogs begins with the first line of each
+// file or, if selection.Tail is set, with the last selection.Tail lines. The lines of a file
+// are in order. Calls of write do not overlap. If a master or a live worker does not answer,
+// FollowLogs retries.
 func (s *Cluster) FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error {
 	observer, err := s.observerOf(id)
 	if err != nil {
@@ -30,15 +31,15 @@ func (s *Cluster) FollowLogs(ctx context.Context, id string, selection logs.Sele
 	return runFollower(ctx, &follower{id: id, observe: observer.observe, selection: selection, console: console, write: write, pause: logs.PollInterval})
 }
 
-// snapshot is the state of a driver or an application at a time.
+// snapshot is the state of a driver or an application at one time.
 type snapshot struct {
 	ended     bool
-	processes []processLogs   // whose logs are to be read
-	workers   map[string]bool // whether each worker is alive, by the URL of its page
+	processes []processLogs   // the processes whose logs are read
+	workers   map[string]bool // whether each worker is alive, by the URL of the worker's page
 }
 
-// observer asks for the state of one application, or of one driver and its
-// applications: each launch of the driver starts a new application.
+// observer observes the state of one application, or of one driver and its applications. Each
+// launch of a driver starts a new application.
 type observer struct {
 	cluster      *Cluster
 	id           string
@@ -59,7 +60,7 @@ func (s *Cluster) observerOf(id string) (*observer, error) {
 }
 
 // observe returns a snapshot with the processes that the master lists. If all is set, the
-// snapshot also has the processes whose logs a live worker still has.
+// snapshot also has the processes whose log files still exist on live workers.
 func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 	snap := &snapshot{workers: map[string]bool{}}
 	if s.driver {
@@ -107,30 +108,30 @@ func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 	return snap, nil
 }
 
-// follower passes on a running driver's or application's log lines.
+// follower calls write with the log lines of a running driver or application.
 type follower struct {
 	id        string
 	observe   func(ctx context.Context, all bool) (*snapshot, error)
 	selection logs.Selection
 	console   *client.Console
 	write     func(logs.Line) error
-	pause     time.Duration // between two polls
+	pause     time.Duration // time between two polls
 
-	followed map[string]*followedProcess // by the URL of the process's logs
+	followed map[string]*followedProcess // followed processes, by the URL of their logs
 	order    []*followedProcess
 	latest   *snapshot
-	writing  sync.Mutex // held while a line is written
+	writing  sync.Mutex // held while write runs
 }
 
-// followedProcess is a process whose logs one goroutine at a time follows.
+// followedProcess is a process whose logs are followed, by at most one goroutine at a time.
 type followedProcess struct {
 	processLogs
-	worker string // the URL of the worker's page
+	worker string // URL of the worker's page
 	tail   *logs.Tail
 
-	ended       bool // the process has ended, so no more will be written
-	done        bool // everything was read
-	unreachable bool // the worker does not answer, and the user was warned
+	ended       bool // whether the process has ended, so that its logs are complete
+	done        bool // whether the logs were read completely
+	unreachable bool // whether the worker does not answer and the user was warned
 }
 
 func runFollower(ctx context.Context, f *follower) error {
@@ -155,8 +156,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// discover updates the state and adds new processes. The first call fails if no
-// master answers; later calls retry.
+// discover fetches a new snapshot and adds the new processes in it. If no master answers, the
+// first call fails; later calls retry.
 func (f *follower) discover(ctx context.Context, all bool) error {
 	for warned := false; ; warned = true {
 		snap, err := f.observe(ctx, all)
@@ -181,9 +182,9 @@ func (f *follower) discover(ctx context.Context, all bool) error {
 	}
 }
 
-// add begins to follow a process, unless it is followed already or not selected. first is
-// set for processes that existed before FollowLogs was called: only for these, add skips
-// lines before the last selection.Tail ones.
+// add starts to follow a process, unless the process is already followed or not selected.
+// first must be set for processes that existed before FollowLogs was called. For these
+// processes, only the last selection.Tail lines of each existing file are read.
 func (f *follower) add(process processLogs, first bool) {
 	if f.followed[process.url] != nil || f.selection.Container != "" && f.selection.Container != process.container {
 		return
@@ -214,9 +215,9 @@ func (f *follower) poll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// markEnded marks as ended the processes that neither the master lists nor their workers
-// run. The master's list alone does not suffice: a new master may not know all processes,
-// and a master does not wait for executors of an ended application.
+// markEnded marks the processes as ended that neither the master lists nor their workers run.
+// The master's list alone is not sufficient: a new master may not know all processes yet, and
+// a master does not wait for the executors of an ended application.
 func (f *follower) markEnded(ctx context.Context) {
 	runsAt := map[string]runningProcesses{}
 	for _, process := range f.order {
@@ -232,7 +233,8 @@ func (f *follower) markEnded(ctx context.Context) {
 	}
 }
 
-// read passes on a process's new lines. It returns only errors that must end FollowLogs.
+// read reads a process's new log lines and calls write with them. It returns only errors that
+// must end FollowLogs.
 func (f *follower) read(ctx context.Context, process *followedProcess) error {
 	err := process.tail.Read(ctx, workerSource(process.processLogs))
 	if err == nil && process.ended {
@@ -252,7 +254,7 @@ func (f *follower) read(ctx context.Context, process *followedProcess) error {
 	case errors.As(err, &writing):
 		return writing.Err
 	case errors.As(err, &refusal) && refusal.code == http.StatusNotFound:
-		// The process has no files yet, or they were removed.
+		// The process has no log files yet, or they were removed.
 		process.done = process.ended
 	case !f.latest.workers[process.worker]:
 		process.done = true
@@ -267,11 +269,11 @@ func (f *follower) read(ctx context.Context, process *followedProcess) error {
 	return nil
 }
 
-// finish passes on the output of all processes after the end of the driver or
-// application, until they have ended, for at most logs.EndTimeout.
+// finish is called after the driver or application has ended. It continues to read the logs of
+// all processes until the processes have ended, but at most for logs.EndTimeout.
 func (f *follower) finish(ctx context.Context) error {
 	limit := time.Now().Add(logs.EndTimeout)
-	if err := f.discover(ctx, true); err != nil { // includes processes that started and ended between two polls
+	if err := f.discover(ctx, true); err != nil { // adds the processes that started and ended between two polls
 		return err
 	}
 	for {
@@ -300,10 +302,11 @@ func (f *follower) finish(ctx context.Context) error {
 	return nil
 }
 
-// runningProcesses are the processes that a worker runs, by the URL of their logs.
+// runningProcesses is the set of processes that a worker runs, by the URLs of their logs.
 type runningProcesses map[string]bool
 
-// runningAt returns the processes of a worker, or nil if it does not answer.
+// runningAt returns the processes that a worker runs, or nil if the worker does not answer.
+// worker is the URL of its page.
 func runningAt(ctx context.Context, worker string) runningProcesses {
 	type run struct {
 		Logs string `json:"logs"`

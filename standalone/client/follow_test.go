@@ -21,7 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// fakeWorker serves the logs of one process as a worker does.
+// fakeWorker serves the logs of one process, as a worker does.
 type fakeWorker struct {
 	server *httptest.Server
 
@@ -80,7 +80,7 @@ func (w *fakeWorker) change(change func()) {
 	change()
 }
 
-// followTest is a follower that runs.
+// followTest is a running follower.
 type followTest struct {
 	observe chan func() (*snapshot, error) // replaces the follower's observe
 	lines   chan string
@@ -141,7 +141,7 @@ func TestFollowReadsRolledFilesUntilTheExecutorEnds(t *testing.T) {
 	})
 	f.expect(t, "stderr.1: three", "stderr: four")
 
-	// A new master does not know the executor yet, then does not answer for a while.
+	// A new master does not know the executor at first, and then does not answer for a while.
 	f.observe <- func() (*snapshot, error) { return &snapshot{workers: live}, nil }
 	f.observe <- func() (*snapshot, error) { return nil, errors.New("no master leads") }
 	w.change(func() { w.files["stderr"] += "five\n" })

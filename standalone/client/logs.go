@@ -20,28 +20,31 @@ import (
 )
 
 const (
-	// stderrTailBytes bounds the search for the last line of a driver's stderr.
+	// stderrTailBytes is the number of bytes at the end of a driver's stderr in which the last
+	// line is searched.
 	stderrTailBytes = 4 << 10
-	// pageTimeout bounds the wait for a worker's answer, but not a log's transfer.
+	// pageTimeout limits the wait for a worker's response, but not the transfer of a log.
 	pageTimeout = 10 * time.Second
 )
 
-// workerPages gets workers' pages, without HTTP_PROXY and similar variables.
+// workerPages fetches pages of workers. It ignores HTTP_PROXY and similar environment
+// variables.
 var workerPages = &http.Client{Transport: &http.Transport{
 	DialContext:           (&net.Dialer{Timeout: pageTimeout}).DialContext,
 	ResponseHeaderTimeout: pageTimeout,
 	DisableKeepAlives:     true,
 }}
 
-// processLogs says where a worker serves the logs of an executor or a driver's launch.
+// processLogs has the URL at which a worker serves the logs of an executor or of one launch of
+// a driver.
 type processLogs struct {
 	container, executor string
 	url                 string
 }
 
-// Logs calls write with each log file of a driver and of its application's
-// executors, including ended ones whose workers still have files. It fails if there
-// is no file.
+// Logs calls write with each log file of a driver and of the executors of its application, or
+// only of the executors if id is an application's. It includes ended processes whose workers
+// still have the files. It fails if no file exists.
 func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(file logs.File, content io.Reader) error) error {
 	processes, err := s.allLogs(ctx, id)
 	if err != nil {
@@ -70,8 +73,8 @@ func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection,
 	return nil
 }
 
-// allLogs returns where the logs of a driver and of its application's executors are,
-// or for an application's id only those of its executors.
+// allLogs returns the logs of a driver and of the executors of its application or, if id is an
+// application's, only those of the executors.
 func (s *Cluster) allLogs(ctx context.Context, id string) ([]processLogs, error) {
 	driver, err := isDriver(id)
 	if err != nil {
@@ -127,7 +130,7 @@ func executorLog(application, executor, page string) processLogs {
 	return processLogs{container: application + "/" + executor, executor: executor, url: page}
 }
 
-// attempt returns the number of a driver's launch, or 1 for an executor.
+// attempt returns the number of a driver's launch. For an executor, it returns 1.
 func (p processLogs) attempt() int {
 	if launch, err := strconv.Atoi(path.Base(p.url)); err == nil && p.executor == logs.Driver {
 		return launch
@@ -164,7 +167,7 @@ func writeWorkerLog(ctx context.Context, process processLogs, file workerFile, t
 	defer func() { _ = content.Close() }()
 	var text io.Reader = content
 	if tail > 0 {
-		if text, err = logs.LastLines(content, tail); err != nil { // the file may have grown
+		if text, err = logs.LastLines(content, tail); err != nil { // the file may have grown since StartOfLines, so that more than tail lines follow
 			return client.RefusedError(err)
 		}
 	}
@@ -175,8 +178,9 @@ func writeWorkerLog(ctx context.Context, process processLogs, file workerFile, t
 	return write(logs.File{Container: process.container, Executor: process.executor, Attempt: process.attempt(), Host: host, Name: file.Name, Size: file.Size}, text)
 }
 
-// lastStderrLine returns the last line of a driver's stderr, which usually says why
-// it failed, or "". logs is the URL of the driver's logs.
+// lastStderrLine returns the last line of a driver's stderr, which usually explains why the
+// driver failed. It returns "" if the line cannot be read. logs is the URL of the driver's
+// logs.
 func (s *Cluster) lastStderrLine(ctx context.Context, logs string) string {
 	if logs == "" {
 		return ""
@@ -197,7 +201,7 @@ func (s *Cluster) lastStderrLine(ctx context.Context, logs string) string {
 		if err != nil {
 			return ""
 		}
-		text, _ := io.ReadAll(content) // after an error, use what was read
+		text, _ := io.ReadAll(content) // after an error, use the bytes that were read
 		_ = content.Close()
 		lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), "\n")
 		return strings.TrimSpace(lines[len(lines)-1])
@@ -219,7 +223,8 @@ func getJSON(ctx context.Context, page string, into any) error {
 	return nil
 }
 
-// getFrom returns the body of a worker's page from offset, in bytes. The caller must close it.
+// getFrom requests a worker's page and returns its body from offset (in bytes) on. The caller
+// must close the body.
 func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -239,7 +244,7 @@ func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, err
 	return response.Body, nil
 }
 
-// pageError is returned for HTTP statuses other than 200 and 206.
+// pageError is the error for HTTP statuses other than 200 and 206.
 type pageError struct {
 	page string
 	code int
@@ -249,7 +254,7 @@ func (e *pageError) Error() string {
 	return fmt.Sprintf("%s: %d %s", e.page, e.code, http.StatusText(e.code))
 }
 
-// workerSource lists and opens the log files that a worker has of a process.
+// workerSource lists and opens those log files of a process that its worker has not removed.
 type workerSource processLogs
 
 func (w workerSource) List(ctx context.Context) ([]logs.FileInfo, error) {
@@ -271,7 +276,7 @@ func (w workerSource) Open(ctx context.Context, name string, size, from int64) (
 	content, err := getFrom(ctx, processLogs(w).file(name), from)
 	var refusal *pageError
 	if errors.As(err, &refusal) && (refusal.code == http.StatusRequestedRangeNotSatisfiable || refusal.code == http.StatusNotFound) {
-		return nil, logs.ErrShorter // the file was renamed, because it was full, or removed
+		return nil, logs.ErrShorter // the file was removed, or it was full and was renamed
 	}
 	return content, err
 }

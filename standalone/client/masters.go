@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	// callTimeout bounds one call to one master, except uploads.
+	// callTimeout limits the duration of one call to one master, except uploads.
 	callTimeout = 20 * time.Second
-	// noLeaderTimeout bounds retries while masters answer but none leads, as during an election.
+	// noLeaderTimeout limits how long a call is retried while masters answer but none leads,
+	// as during an election.
 	noLeaderTimeout = 60 * time.Second
-	// noAnswerTimeout bounds retries while no master answers.
+	// noAnswerTimeout limits how long a call is retried while no master answers.
 	noAnswerTimeout = 5 * time.Second
-	// standbyTimeout bounds uploads to masters other than the leader.
+	// standbyTimeout limits the duration of all uploads to masters other than the leader.
 	standbyTimeout = 20 * time.Second
 	// The pause between two rounds of calls grows from about firstPause to about lastPause.
 	firstPause = 100 * time.Millisecond
@@ -34,18 +35,18 @@ const (
 // Masters calls the leading master of a standalone cluster. It is safe for concurrent use.
 type Masters struct{ masters *protocol.Masters }
 
-// NewMasters returns a client of the masters at the addresses, host:port, with
-// gRPC's dial options. The client connects at the first call.
+// NewMasters returns a client of the masters at the addresses, host:port. dial has gRPC's dial
+// options. The client connects when the first method is called.
 func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 	return &Masters{masters: protocol.NewMasters(addresses, dial)}
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (m *Masters) Close() { m.masters.Close() }
 
-// Submit submits a driver. files are its program, which comes first, and other files
-// for its directory. They are uploaded to every reachable master, as each may lead
-// later.
+// Submit submits a driver. files are the driver's program, which is the first file, and other
+// files for its directory. Submit uploads them to every reachable master, because each may
+// become the leader.
 func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescription, files *application.HashedFiles) (*protocol.DriverReply, error) {
 	described := files.Described()
 	if len(described) == 0 {
@@ -71,7 +72,7 @@ func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescri
 	return reply, err
 }
 
-// uploadToStandbys uploads files to all masters that can be reached, except the leader.
+// uploadToStandbys uploads files to all reachable masters except the leader.
 func (m *Masters) uploadToStandbys(ctx context.Context, files *application.HashedFiles, leader string) {
 	ctx, cancel := context.WithTimeout(ctx, standbyTimeout)
 	defer cancel()
@@ -83,7 +84,7 @@ func (m *Masters) uploadToStandbys(ctx context.Context, files *application.Hashe
 		}
 		uploads.Go(func() {
 			if connection, err := m.masters.Connection(master); err == nil {
-				_ = files.Upload(ctx, protocol.NewFilesClient(connection)) // an error does not matter: the leader already has the files
+				_ = files.Upload(ctx, protocol.NewFilesClient(connection)) // errors are ignored, because the leader already has the files
 			}
 		})
 	}
@@ -98,7 +99,7 @@ func (m *Masters) Driver(ctx context.Context, id string) (reply *protocol.Driver
 	return reply, err
 }
 
-// KillDriver asks the leader to end a driver, and does not wait for the end.
+// KillDriver requests that the leader end a driver. It does not wait for the end.
 func (m *Masters) KillDriver(ctx context.Context, id string) (reply *protocol.DriverReply, err error) {
 	err = m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) (err error) {
 		reply, err = cluster.KillDriver(ctx, &protocol.DriverRequest{DriverId: id})
@@ -115,9 +116,9 @@ func (m *Masters) KillApplication(ctx context.Context, id string) error {
 	})
 }
 
-// Decommission makes the leader record that the workers with these ids decommission:
-// they accept no new executors, and stop when their last one has ended. Unknown ids
-// are ignored.
+// Decommission makes the leader record that the workers with these ids are being
+// decommissioned: they accept no new executors or drivers, and stop when the running ones have
+// ended. It ignores unknown ids.
 func (m *Masters) Decommission(ctx context.Context, workers []string) error {
 	return m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
 		_, err := cluster.DecommissionWorkers(ctx, &protocol.DecommissionRequest{WorkerIds: workers})
@@ -138,7 +139,8 @@ func (m *Masters) Status(ctx context.Context) (encoded []byte, err error) {
 	return encoded, err
 }
 
-// refuseStandby fails if the status is from a standby, which does not know the cluster's state.
+// refuseStandby fails if the status is that of a standby, which does not have the cluster's
+// state.
 func refuseStandby(encoded []byte) error {
 	var role struct {
 		Phase  string `json:"phase"`
@@ -161,9 +163,9 @@ func (m *Masters) ask(ctx context.Context, call func(ctx context.Context, cluste
 	})
 }
 
-// call runs do for each master, the last known leader first, and does so again until do
-// succeeds or no retry can help. It gives up after noAnswerTimeout, or after noLeaderTimeout
-// if standbys answer.
+// call calls do for each master, beginning with the last known leader, until do succeeds.
+// After all masters it pauses and begins again, unless the error shows that a retry is
+// useless. It stops after noAnswerTimeout, or after noLeaderTimeout if standbys answer.
 func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master string, connection *grpc.ClientConn) error) error {
 	began := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -210,7 +212,7 @@ func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master 
 	}
 }
 
-// untried returns a master that is not in tried, if there is one.
+// untried returns a master that is not in tried. It returns false if all masters were tried.
 func (m *Masters) untried(tried map[string]bool) (string, bool) {
 	for _, master := range m.masters.All() {
 		if !tried[master] {

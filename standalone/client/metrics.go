@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// profileGrace is how much longer than the profile's duration the request may take.
+	// profileGrace is added to the profile's duration to obtain the timeout of the request.
 	profileGrace = 30 * time.Second
 	// maxProfile is the largest size of a profile in bytes.
 	maxProfile = 64 << 20
 )
 
-// driverPages requests drivers' pages. It ignores HTTP_PROXY and similar variables. It has
-// no timeout for answers, because profiles take long.
+// driverPages requests pages of drivers. It ignores HTTP_PROXY and similar environment
+// variables. It has no timeout for responses, because recording a profile takes long.
 var driverPages = &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: pageTimeout}).DialContext, DisableKeepAlives: true}}
 
-// MetricTargets returns the leading master, the workers, and the drivers whose pages other
-// machines can reach.
+// MetricTargets returns the addresses of the metrics of the leading master, the workers, and
+// the drivers whose pages are reachable from other machines.
 func (s *Cluster) MetricTargets(ctx context.Context) ([]client.MetricTarget, error) {
 	encoded, err := s.masters.Status(ctx)
 	if err != nil {
@@ -71,9 +71,9 @@ func (s *Cluster) MetricTargets(ctx context.Context) ([]client.MetricTarget, err
 	return targets, nil
 }
 
-// Profile takes a profile of a running application, and returns it in the format of go tool
-// pprof. id is that of the application or of its driver. Profile fails if the driver serves
-// no pages to other machines.
+// Profile records a profile of a running application, and returns it in the format of go tool
+// pprof. id is the id of the application or of its driver. Profile fails if the driver's pages
+// are not reachable from other machines.
 func (s *Cluster) Profile(ctx context.Context, id string, o client.ProfileOptions) ([]byte, error) {
 	found, err := s.find(ctx, id)
 	if err != nil {
@@ -89,8 +89,8 @@ func (s *Cluster) Profile(ctx context.Context, id string, o client.ProfileOption
 	return profile, client.RefusedError(err)
 }
 
-// takeProfile returns the driver's response to a request of url. If the driver refuses, the
-// error has the driver's message.
+// takeProfile requests url from a driver and returns the response. If the driver refuses the
+// request, the error contains the driver's message.
 func takeProfile(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Names of files in a driver's directory that are for its executors.
+// Names of the files in a driver's directory that the driver passes to its executors.
 const (
 	shippedPools   = ".pools.xml"
-	shippedArchive = ".archive-" // followed by the archive's name and suffix
+	shippedArchive = ".archive-" // prefix of the names of packed archives
 )
 
-// Submit submits a program as a driver and, unless yarn.submit.waitAppCompletion is
-// off, follows it to its end. If the driver did not succeed, Submit returns the
-// report and a *client.Failure. If ctx ends first, it kills the driver.
+// Submit submits a program as a driver and, unless yarn.submit.waitAppCompletion is off, waits
+// until the driver has ended. If the driver did not succeed, Submit returns the report and a
+// *client.Failure. If ctx ends first, Submit kills the driver.
 func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, error) {
 	program, err := client.CheckProgram(job.Program, config.Platform.In(job.Settings))
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	return s.Wait(ctx, reply.GetDriverId(), client.WaitOptions{Console: job.Console, Timeout: config.SubmitTimeout.In(job.Settings)})
 }
 
-// tokens returns the delegation tokens of a job's driver, or nil if it needs none. It prints
-// a warning if the tokens may end before the driver does.
+// tokens returns the delegation tokens for a job's driver, or nil if the driver needs none. It
+// prints a warning if the tokens may expire before the driver ends.
 func (s *Cluster) tokens(ctx context.Context, job client.Job) ([]byte, error) {
 	tokens, end, err := client.DriverTokens(ctx, job.Settings, s.log)
 	timeout := config.SubmitTimeout.In(job.Settings)
@@ -100,7 +100,8 @@ func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.Dri
 	}, files, nil
 }
 
-// toDriver returns a driver's files, the program first, and settings that name these files.
+// toDriver returns the files that a driver needs, beginning with the program, and settings in
+// which the files have their names on the worker.
 func toDriver(program *client.Program, named []client.LocalFile, settings *config.Config) ([]application.LocalFile, map[string]string) {
 	properties := application.Properties(settings)
 	delete(properties, config.Master.Name())
@@ -113,7 +114,8 @@ func toDriver(program *client.Program, named []client.LocalFile, settings *confi
 			files = append(files, file.Name)
 			continue
 		}
-		// The driver needs the archive twice: unpacked, and packed for its executors.
+		// The driver needs the archive twice: unpacked for itself, and packed for its
+		// executors.
 		packed := shippedArchive + file.Name + "-" + filepath.Base(file.Path)
 		local = append(local, application.LocalFile{Path: file.Path, Name: packed})
 		archives = append(archives, packed+"#"+file.Name)

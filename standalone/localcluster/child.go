@@ -18,19 +18,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// child is the process of the cluster's master or of one of its workers.
+// child is the process of the cluster's master or of one of the workers.
 type child struct {
 	name     string
 	command  *exec.Cmd
 	stdin    *os.File // closing it stops the process
 	stopping atomic.Bool
 	ready    atomic.Bool
-	reported chan childReadiness // receives the readiness that the process writes to its stdout
+	reported chan childReadiness // receives the readiness message that the process writes to its stdout
 	exited   chan struct{}
 	failure  error // set before exited is closed
 }
 
-// startChild starts a process and writes its instructions to its stdin.
+// startChild starts a process and writes its instructions (given) to its stdin.
 func startChild(program string, role launch.Role, given childInstructions, name string, logger *slog.Logger) (*child, error) {
 	line, err := json.Marshal(given)
 	if err != nil {
@@ -45,8 +45,8 @@ func startChild(program string, role launch.Role, given childInstructions, name 
 	command.Args[0] = "bobbin-" + string(role)
 	command.Env = append(ownEnvironment(os.Environ()), launch.EnvRole+"="+string(role))
 	command.Stdin, command.Stderr = read, os.Stderr
-	// In its own session, the process does not receive the terminal's signals, such as
-	// SIGINT at Ctrl-C: the driver must stop its executors before the cluster.
+	// In its own session, the process does not receive the terminal's signals, such as SIGINT
+	// at Ctrl-C. The driver must be able to stop its executors before the cluster stops.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	output, err := command.StdoutPipe()
 	if err != nil {
@@ -73,7 +73,8 @@ func startChild(program string, role launch.Role, given childInstructions, name 
 			logger.Error("a process of the local cluster has ended", "process", name, "pid", command.Process.Pid, "status", command.ProcessState)
 		}
 	}()
-	// A line beyond the pipe's buffer blocks until the child reads it or has exited.
+	// If the line exceeds the pipe's buffer, Write blocks until the child has read the line or
+	// has exited.
 	if _, err := write.Write(append(line, '\n')); err != nil {
 		c.requestStop()
 		<-c.exited
@@ -82,8 +83,8 @@ func startChild(program string, role launch.Role, given childInstructions, name 
 	return c, nil
 }
 
-// ownEnvironment returns environ without the variables that are settings of bobbin. The
-// process gets its settings in the instructions.
+// ownEnvironment returns environ without the variables that are bobbin's settings. The process
+// receives its settings in the instructions.
 func ownEnvironment(environ []string) []string {
 	var own []string
 	for _, entry := range environ {
@@ -115,14 +116,14 @@ func (c *child) waitReady(ctx context.Context) (childReadiness, error) {
 	}
 }
 
-// requestStop asks the process to stop.
+// requestStop makes the process stop, by closing its stdin. It does not wait.
 func (c *child) requestStop() {
 	if !c.stopping.Swap(true) {
 		_ = c.stdin.Close()
 	}
 }
 
-// wait waits for the process's end, and kills it if ctx ends before.
+// wait waits until the process has ended. If ctx ends first, wait kills the process.
 func (c *child) wait(ctx context.Context) error {
 	select {
 	case <-c.exited:

@@ -1,10 +1,11 @@
-// Package localcluster is a standalone cluster on this machine for one application. The
-// master URL local-cluster[E,C,M] stands for it: a master and E workers with C cores and M
-// MiB of memory each, all of them processes of this same program.
+// Package localcluster runs a standalone cluster on this machine for one application. The
+// master URL local-cluster[E,C,M] selects it: a master and E workers with C cores and M MiB of
+// memory each. The master and each worker are processes of the same program as the
+// application.
 //
-// All exit when the process that started them ends: each reads a pipe that only that
-// process can write, and exits at the pipe's end. If a worker is killed, package
-// guard kills its processes.
+// All these processes exit when the process that started them ends: each reads a pipe that
+// only that process can write, and exits at the end of the pipe. If a worker is killed,
+// package guard kills the worker's processes.
 package localcluster
 
 import (
@@ -27,20 +28,21 @@ import (
 
 const (
 	loopback = "127.0.0.1"
-	// startTimeout bounds the start of all processes.
+	// startTimeout limits the time until all processes have started.
 	startTimeout = 60 * time.Second
 )
 
 // Options describe a cluster.
 type Options struct {
-	Workers int         // at least 1
-	Cores   int         // of each worker, at least 1
-	Memory  config.Size // of each worker, above 0
-	// Settings are for the master and the workers; nil for the defaults. If worker.dir
-	// is set, all files are kept below that directory; otherwise they are temporary.
+	Workers int         // number of workers, at least 1
+	Cores   int         // cores of each worker, at least 1
+	Memory  config.Size // memory of each worker, above 0
+	// Settings are the settings of the master and the workers; nil means the defaults. If
+	// worker.dir is set, all files are created below that directory and are not removed;
+	// otherwise they are temporary.
 	Settings *config.Config
-	// Program is the path of the processes' program, "" for this process's. It must
-	// call Main with the role that launch.EnvRole names.
+	// Program is the path of the program of the processes; "" means the program of this
+	// process. It must call Main with the role in the environment variable launch.EnvRole.
 	Program string
 	Logger  *slog.Logger // nil logs nothing
 }
@@ -50,14 +52,14 @@ type Cluster struct {
 	url         string
 	credentials *protocol.Credentials
 	directory   string
-	keepFiles   bool // Stop does not remove directory
+	keepFiles   bool // whether Stop must not remove directory
 	logger      *slog.Logger
 	master      *child
 	workers     []*child
 }
 
-// Start starts a cluster, and returns when all its workers have registered. If ctx ends
-// before that, Start fails; afterwards, ctx has no effect.
+// Start starts a cluster, and waits until all its workers have registered. If ctx ends before,
+// Start fails. After Start has returned, ctx has no effect.
 func Start(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	if options.Workers < 1 || options.Cores < 1 || options.Memory <= 0 {
 		return nil, fmt.Errorf("a local cluster of %d workers with %d cores and %v: want at least one of each",
@@ -84,7 +86,7 @@ func Start(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	defer cancel()
 	if err := c.start(ctx, options, secret); err != nil {
 		stopped, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		cancel() // so that Stop kills the processes at once
+		cancel() // makes Stop kill the processes immediately
 		return nil, errors.Join(fmt.Errorf("start a local cluster: %w", err), c.Stop(stopped))
 	}
 	return c, nil
@@ -95,7 +97,8 @@ func (c *Cluster) URL() string { return c.url }
 // Credentials returns the credentials that the cluster accepts.
 func (c *Cluster) Credentials() *protocol.Credentials { return c.credentials }
 
-// makeDirectory creates the cluster's directory below parent, or a temporary one.
+// makeDirectory creates the cluster's directory below parent, or a temporary directory if
+// parent is "".
 func (c *Cluster) makeDirectory(parent string) error {
 	if c.keepFiles = parent != ""; c.keepFiles {
 		if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -110,7 +113,8 @@ func (c *Cluster) makeDirectory(parent string) error {
 	return err
 }
 
-// Subdirectories of the master, and of the workers' common cache.
+// Subdirectories of the cluster's directory: the master's directory, and the workers' shared
+// cache.
 const (
 	masterPart = "master"
 	cachePart  = "cache"
@@ -155,8 +159,9 @@ func (c *Cluster) start(ctx context.Context, options Options, secret []byte) err
 	return nil
 }
 
-// settingsOf returns the settings for the master and the workers, without master,
-// worker.dir and credentials. By default, the processes log only errors.
+// settingsOf returns the settings of the master and the workers: a copy of the given settings
+// without "master", "worker.dir" and the credentials. If the log level is not set, the
+// processes log only errors.
 func settingsOf(settings *config.Config) map[string]string {
 	values := settings.Map()
 	for _, key := range []config.Key[string]{
@@ -169,15 +174,15 @@ func settingsOf(settings *config.Config) map[string]string {
 		values = map[string]string{}
 	}
 	if !settings.IsSet(config.LogLevel.Name()) {
-		values[config.LogLevel.Name()] = "error" // the driver logs the rest
+		values[config.LogLevel.Name()] = "error" // the driver logs other events
 	}
 	return values
 }
 
-// Stop stops the workers, with all their processes, and then the master. It kills
-// those that remain when ctx ends.
+// Stop stops the workers and all their processes, and then the master. When ctx ends, it kills
+// the processes that still run.
 func (c *Cluster) Stop(ctx context.Context) error {
-	// Ask all at once: each may take a while to stop.
+	// Request all stops before waiting, because each worker may take a while to stop.
 	for _, worker := range c.workers {
 		worker.requestStop()
 	}
@@ -195,31 +200,32 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// childInstructions are the first line, in JSON, on the stdin of a cluster's process.
-// They include the secret; no other process can read that pipe.
+// childInstructions are the first line, as JSON, on the stdin of a master's or worker's
+// process. They include the cluster's secret; no other process can read the pipe.
 type childInstructions struct {
 	Secret    []byte            `json:"secret"`
 	Settings  map[string]string `json:"settings"`
 	Directory string            `json:"directory"` // the cluster's directory
-	KeepFiles bool              `json:"keepFiles"` // do not remove Directory
+	KeepFiles bool              `json:"keepFiles"` // whether the process must not remove Directory
 
-	// For workers only.
+	// Fields for workers only.
 	Master string `json:"master,omitempty"` // host:port
-	Worker string `json:"worker,omitempty"` // the name of the worker's directory below Directory
+	Worker string `json:"worker,omitempty"` // name of the worker's directory below Directory
 	Cores  int    `json:"cores,omitempty"`
 	Memory int64  `json:"memory,omitempty"` // bytes
 }
 
-// childReadiness is the JSON line on a process's stdout once it is ready or has failed.
+// childReadiness is the line, as JSON, that a process writes to its stdout when it is ready or
+// has failed.
 type childReadiness struct {
-	Address string `json:"address,omitempty"` // the master's host:port; "" for a worker
-	Error   string `json:"error,omitempty"`   // why it failed
+	Address string `json:"address,omitempty"` // master's host:port; "" from a worker
+	Error   string `json:"error,omitempty"`   // why the process failed; "" if it is ready
 }
 
 func (r childReadiness) encode() []byte {
 	encoded, err := json.Marshal(r)
 	if err != nil {
-		return nil // strings always encode
+		return nil // cannot happen: strings can always be encoded
 	}
 	return append(encoded, '\n')
 }

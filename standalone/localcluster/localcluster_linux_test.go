@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 func actExecutor() {
 	signal.Ignore(syscall.SIGTERM)
 	child := exec.Command("sleep", "600")
-	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // like a command that a task runs
+	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // like the command of a task
 	if err := child.Start(); err != nil {
 		panic(err)
 	}
@@ -67,8 +67,8 @@ func actExecutor() {
 	select {}
 }
 
-// actProgram starts a cluster with two workers and an executor on each, and prints
-// its directory and processes.
+// actProgram starts a cluster with two workers and one executor on each, and prints the
+// cluster's directory and process ids.
 func actProgram() {
 	cluster, err := Start(context.Background(), testOptions(2))
 	if err != nil {
@@ -142,14 +142,14 @@ type notes struct {
 func newNotes(t *testing.T) *notes {
 	path := filepath.Join(t.TempDir(), "notes")
 	require.NoError(t, unix.Mkfifo(path, 0o600))
-	file, err := os.OpenFile(path, os.O_RDWR, 0) // read and write, so that the pipe stays open until the test ends
+	file, err := os.OpenFile(path, os.O_RDWR, 0) // opened for reading and writing, so that the pipe stays open until the test ends
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = file.Close() })
 	_ = file.SetReadDeadline(time.Now().Add(timeout))
 	return &notes{path, bufio.NewScanner(file)}
 }
 
-// executor returns the processes of the next executor that starts.
+// executor waits for the next executor to start, and returns the ids of its processes.
 func (n *notes) executor(t *testing.T) []int {
 	require.True(t, n.lines.Scan(), "no executor has started: %v", n.lines.Err())
 	words := strings.Fields(n.lines.Text())
@@ -167,8 +167,9 @@ func numbers(t *testing.T, words []string) []int {
 	return numbers
 }
 
-// watched are processes whose exit a test awaits.
-type watched map[int]int // pidfds
+// watched has pidfds of processes, by process id. The test waits for the exit of the
+// processes.
+type watched map[int]int // pidfds by process id
 
 func watch(t *testing.T, pids ...int) watched {
 	w := watched{}
@@ -198,7 +199,7 @@ func (w watched) allEnd(t *testing.T, within time.Duration) {
 	}
 }
 
-// descendants returns all descendants of a process.
+// descendants returns the ids of all descendants of a process.
 func descendants(t *testing.T, of int) []int {
 	var found []int
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", of))
@@ -254,7 +255,7 @@ func unhex(t *testing.T, text string) []byte {
 func TestProgramThatEndsLeavesNoProcess(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		end  func(t *testing.T, program *exec.Cmd, cluster []int) // cluster: ids of the master's and workers' processes
+		end  func(t *testing.T, program *exec.Cmd, cluster []int) // cluster has the ids of the master's and the workers' processes
 	}{
 		{"in order", func(*testing.T, *exec.Cmd, []int) {}},
 		{"killed", func(t *testing.T, program *exec.Cmd, _ []int) { require.NoError(t, program.Process.Kill()) }},

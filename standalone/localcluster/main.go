@@ -24,11 +24,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// errParentEnded is the cause with which the context of a master or worker is cancelled at
-// the end of stdin.
+// errParentEnded is the cause with which the context of a master or worker is canceled when
+// stdin ends.
 var errParentEnded = errors.New("the application's process has ended or stopped the cluster")
 
-// Main runs launch.RoleMaster, RoleWorker or RoleGuard until the parent process
+// Main runs the role launch.RoleMaster, RoleWorker or RoleGuard until the parent process
 // closes stdin. It returns the exit status.
 func Main(role launch.Role) int {
 	if role == launch.RoleGuard {
@@ -53,7 +53,8 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
-	// Nothing interrupts a read of stdin: this goroutine may run until the process exits.
+	// A read of stdin cannot be interrupted, so this goroutine may run until the process
+	// exits.
 	go func() {
 		_, _ = io.Copy(io.Discard, parent)
 		end(errParentEnded)
@@ -68,8 +69,8 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	return given.runWorker(ctx, ready)
 }
 
-// removeFiles removes this process's directory and the workers' cache, in case the
-// process that started the cluster was killed.
+// removeFiles removes this process's directory and the workers' cache, because the process
+// that started the cluster may have been killed before it could remove them.
 func (h *childInstructions) removeFiles() {
 	if h.KeepFiles {
 		return
@@ -79,8 +80,8 @@ func (h *childInstructions) removeFiles() {
 		own = masterPart
 	}
 	_ = os.RemoveAll(filepath.Join(h.Directory, own))
-	_ = os.RemoveAll(filepath.Join(h.Directory, cachePart)) // all others are stopping too
-	_ = os.Remove(h.Directory)                              // fails unless this process is the last
+	_ = os.RemoveAll(filepath.Join(h.Directory, cachePart)) // the other processes are stopping too
+	_ = os.Remove(h.Directory)                              // fails unless this is the last process
 }
 
 func (h *childInstructions) with(values map[string]string) (*config.Config, *protocol.Credentials, *slog.Logger, error) {

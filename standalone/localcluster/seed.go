@@ -13,7 +13,7 @@ import (
 )
 
 // shareProgram copies the program into the workers' cache, and links the copy into the
-// master's directory of uploaded files. If that fails, the master and the workers get the
+// master's directory of uploaded files. If this fails, the master and the workers transfer the
 // program over the network, as in any standalone cluster.
 func (c *Cluster) shareProgram(program string) (err error) {
 	source, err := os.Open(program)

@@ -11,7 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// clusterService is the gRPC service for clients that submit, watch and kill.
+// clusterService is the gRPC service for clients, which submit, kill and observe drivers and
+// applications.
 type clusterService struct {
 	protocol.UnimplementedClusterServer
 	master *Master

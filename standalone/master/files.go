@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// draftPrefix begins the names of files that are being uploaded.
+// draftPrefix is the prefix of the names of files that are being uploaded.
 const draftPrefix = ".upload-"
 
-// fileStore stores uploaded files by their SHA-256. The modification time is that of
-// the latest use.
+// fileStore stores uploaded files by their SHA-256. The modification time of a file is the
+// time of its latest use.
 type fileStore struct{ dir string }
 
 func openFileStore(dir string) (*fileStore, error) {
@@ -31,7 +31,7 @@ func openFileStore(dir string) (*fileStore, error) {
 
 func (s *fileStore) path(sum []byte) string { return filepath.Join(s.dir, hex.EncodeToString(sum)) }
 
-// touch sets a file's time of latest use to now, and reports whether the file exists.
+// touch sets a file's time of latest use to now. It reports whether the file exists.
 func (s *fileStore) touch(sum []byte) bool {
 	if len(sum) != sha256.Size {
 		return false
@@ -45,7 +45,7 @@ func (s *fileStore) has(sum []byte) bool {
 	return err == nil
 }
 
-// olderThan returns the SHA-256 of each file last used before a time.
+// olderThan returns the SHA-256 of each file whose latest use was before a time.
 func (s *fileStore) olderThan(before time.Time) ([][]byte, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -64,7 +64,8 @@ func (s *fileStore) olderThan(before time.Time) ([][]byte, error) {
 	return old, nil
 }
 
-// open opens the file with this SHA-256. It may fail with fs.ErrNotExist.
+// open opens the file with a SHA-256. If the file does not exist, the error wraps
+// fs.ErrNotExist.
 func (s *fileStore) open(sum []byte) (*os.File, error) {
 	if !s.touch(sum) {
 		return nil, fs.ErrNotExist
@@ -96,7 +97,8 @@ func (s *fileStore) begin(sum []byte, size int64) (*draft, error) {
 	return &draft{store: s, sum: bytes.Clone(sum), size: size, file: file, hash: sha256.New()}, nil
 }
 
-// errWrongContent is wrapped by the error of an upload without the announced size or SHA-256.
+// The error of an upload wraps errWrongContent if the content does not have the announced size
+// or SHA-256.
 var errWrongContent = errors.New("the content is not what was announced")
 
 func (d *draft) write(data []byte) error {
@@ -110,7 +112,7 @@ func (d *draft) write(data []byte) error {
 	return nil
 }
 
-// commit stores the file if its size and SHA-256 are the announced ones.
+// commit stores the file if its content has the announced size and SHA-256.
 func (d *draft) commit() error {
 	if d.got != d.size {
 		return fmt.Errorf("%w: it has %d of the %d bytes", errWrongContent, d.got, d.size)
@@ -127,14 +129,14 @@ func (d *draft) commit() error {
 	return nil
 }
 
-// drop removes an upload unless it was committed.
+// drop removes the draft, unless it was committed.
 func (d *draft) drop() {
 	_ = d.file.Close()
 	_ = os.Remove(d.file.Name())
 }
 
-// removeOld removes files and unfinished uploads last used before a time, except
-// those in used, by SHA-256.
+// removeOld removes files and unfinished uploads whose latest use was before a time. It keeps
+// the files whose SHA-256 is in the set used.
 func (s *fileStore) removeOld(before time.Time, used map[string]bool) (removed int, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -166,10 +168,11 @@ func (s *fileStore) removeOld(before time.Time, used map[string]bool) (removed i
 	return removed, errors.Join(problems...)
 }
 
-// copyChunks calls send with chunks of at most chunk bytes until from ends.
+// copyChunks reads all data of the reader, and calls send with pieces of at most chunk bytes.
 func copyChunks(from io.Reader, chunk int, send func([]byte) error) error {
 	for {
-		// A new buffer each time: gRPC uses the message after Send returns.
+		// Allocate a new buffer for each chunk, because gRPC still reads the message after
+		// Send has returned.
 		data := make([]byte, chunk)
 		n, err := io.ReadFull(from, data)
 		if n > 0 {

@@ -14,7 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// filesService takes and serves uploaded files, also on standby masters.
+// filesService receives uploaded files and sends them to workers. A standby master has this
+// service too.
 type filesService struct {
 	protocol.UnimplementedFilesServer
 	master *Master
@@ -34,8 +35,8 @@ func (s *filesService) Missing(ctx context.Context, request *protocol.MissingReq
 	return reply, nil
 }
 
-// unwanted returns, to a standby that removes old files, which of the request's
-// SHA-256 sums this leader neither has nor needs.
+// unwanted answers a standby that is about to remove old files. It returns those SHA-256 sums
+// of the request whose files this leader neither stores nor needs.
 func (s *filesService) unwanted(ctx context.Context, request *protocol.MissingRequest) (*protocol.MissingReply, error) {
 	t, err := s.master.leader()
 	if err != nil {

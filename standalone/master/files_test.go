@@ -28,7 +28,7 @@ func upload(ctx context.Context, c protocol.FilesClient, sum []byte, size int64,
 	for _, piece := range pieces {
 		request.Data = piece
 		if err := stream.Send(request); err != nil {
-			break // CloseAndRecv returns the reason
+			break // CloseAndRecv returns the error
 		}
 		request = &protocol.UploadRequest{}
 	}
@@ -128,8 +128,8 @@ func TestOldFilesAreRemovedUnlessInUse(t *testing.T) {
 	require.True(t, store.touch(used) && store.has(young) && store.has(asked))
 }
 
-// TestAStandbyRemovesFilesThatTheLeaderDoesNotNeed: the leader has one of a
-// standby's old files and uses another.
+// In TestAStandbyRemovesFilesThatTheLeaderDoesNotNeed the leader stores one of a standby's old
+// files and needs another one.
 func TestAStandbyRemovesFilesThatTheLeaderDoesNotNeed(t *testing.T) {
 	backend := recovery.Memory()
 	leader := start(t, backend, nil)

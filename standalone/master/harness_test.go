@@ -27,7 +27,7 @@ func credentialsOf(t testing.TB, secret string) *protocol.Credentials {
 	return made
 }
 
-// running is a running master, with the means to stop it.
+// running is a running master that the test can stop.
 type running struct {
 	*Master
 	stop func()
@@ -57,7 +57,7 @@ func start(t testing.TB, backend recovery.Backend, settings map[string]string) r
 	return running{m, stop}
 }
 
-// leads waits until the master leads.
+// leads waits until the master is the leader.
 func leads(t testing.TB, m running) {
 	t.Helper()
 	require.Eventually(t, func() bool { return m.leading.Load() != nil }, time.Minute, time.Millisecond)
@@ -77,7 +77,8 @@ type peer[Up, Down any] struct {
 	stream grpc.BidiStreamingClient[Up, Down]
 }
 
-// send sends a message. If the master has ended the stream, receiving returns the reason.
+// send sends a message. It ignores errors: if the master has ended the stream, receiving
+// returns the reason.
 func (p peer[Up, Down]) send(message *Up) {
 	p.t.Helper()
 	if err := p.stream.Send(message); !errors.Is(err, io.EOF) {
@@ -92,7 +93,7 @@ func (p peer[Up, Down]) next() *Down {
 	return order
 }
 
-// until receives orders up to the first for which the condition holds.
+// until receives orders until the condition holds for one, and returns that order.
 func (p peer[Up, Down]) until(holds func(*Down) bool) *Down {
 	p.t.Helper()
 	for {
@@ -162,7 +163,7 @@ func firstMessage(registration string, total uint32) *protocol.ApplicationMessag
 	}
 }
 
-// report reports a state of launched executors.
+// report sends a report that launched executors have a state.
 func report(p workerPeer, sequence uint64, state protocol.ExecutorState, launches ...*protocol.LaunchExecutor) {
 	message := &protocol.WorkerReport{Sequence: sequence}
 	for _, launch := range launches {

@@ -10,25 +10,27 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// A failed write is tried again after writeRetry. Each attempt takes at most writeTimeout.
+// A failed write is retried after writeRetry. Each attempt takes at most writeTimeout.
 const (
 	writeTimeout = 30 * time.Second
 	writeRetry   = time.Second
 )
 
-// entry holds a batch's changes, and what to do once they are stored.
+// entry has the changes that a batch of messages to the event loop has caused, and the actions
+// to perform when the changes are stored.
 type entry struct {
 	changes []recovery.Record
-	// After storing the changes, deliver's functions are called, and waiting's channels closed.
+	// After the changes are stored, the functions in deliver are called, and the channels in
+	// waiting are closed.
 	deliver []func()
 	waiting []chan struct{}
 }
 
 func (e *entry) empty() bool { return len(e.changes)+len(e.deliver)+len(e.waiting) == 0 }
 
-// journal writes changes to the store, and then delivers the orders that depend on them, in
-// order. The event loop only adds entries, and never waits for a disk. Entries that are
-// added during a write are combined in the next write.
+// journal writes changes to the store, and then delivers the orders that depend on the
+// changes. Entries are processed in order. The event loop only adds entries, and never waits
+// for the store. Entries that are added during a write are combined in the next write.
 type journal struct {
 	lease   recovery.Term
 	logger  *slog.Logger
@@ -66,8 +68,8 @@ func (j *journal) wake() {
 	}
 }
 
-// close makes run return. It drops entries that are not stored yet. Their callers get an
-// error, and the next leader decides what happens.
+// close makes run return. Entries that are not stored yet are dropped: the calls that wait for
+// them fail, and the next leader repeats the decisions.
 func (j *journal) close() {
 	j.mu.Lock()
 	j.closed = true
@@ -108,7 +110,8 @@ func (j *journal) run() {
 	}
 }
 
-// write retries until the changes are stored. It returns false if this master no longer leads.
+// write writes changes to the store, and retries until they are stored. It returns false if
+// this master no longer leads.
 func (j *journal) write(changes []recovery.Record) bool {
 	for {
 		ctx, cancel := context.WithTimeout(j.ctx, writeTimeout)

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// slowLease is a store whose writes block until the test answers them.
+// slowLease is a store whose writes block until the test replies to them.
 type slowLease struct {
 	recovery.Term
 	answers chan error

@@ -1,10 +1,12 @@
-// Package master is the master of a standalone cluster. Workers and applications
-// attach to it, and it decides what runs where (package cluster).
+// Package master implements a master of a standalone cluster. Workers and applications attach
+// to the leading master, which decides which executors and drivers run on which workers
+// (package cluster).
 //
-// While a master leads, one goroutine owns the state (term), and another writes
-// changes to the store before the dependent orders are sent (journal). A standby
-// waits to be elected. It refuses all calls but Status and the service Files with an
-// error that names the leader. The caller makes a Master with New, and calls Run.
+// While a master leads, one goroutine owns the cluster's state (type term), and another one
+// writes each change to the store before it sends the orders that depend on the change (type
+// journal). A standby waits to be elected. It serves only Status and the service Files, and
+// refuses all other calls with an error that names the leader. The caller creates a Master
+// with New, and calls Run.
 package master
 
 import (
@@ -29,24 +31,26 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// Options of a Master.
+// Options configure a Master.
 type Options struct {
-	// Settings are the master's settings; nil for the defaults.
+	// Settings are the master's settings; nil means the defaults.
 	Settings *config.Config
-	// Host is the required name to listen on and to be reached by.
+	// Host is the host name on which the master listens, and by which others reach it. It is
+	// required.
 	Host string
-	// Port is the port to listen on; 0 for a free one.
+	// Port is the port on which the master listens; 0 means a free port.
 	Port int
-	// WebPort is the port of the web page; 0 for a free port, -1 for no page.
+	// WebPort is the port of the web page; 0 means a free port, -1 means no page.
 	WebPort int
-	// WorkDir is the required directory for uploaded files, created if missing.
+	// WorkDir is the directory for uploaded files. It is created if it does not exist. It is
+	// required.
 	WorkDir string
-	// Credentials are the cluster's. They are required.
+	// Credentials are the cluster's credentials. They are required.
 	Credentials *protocol.Credentials
-	// Backend, which the caller closes, stores the state and elects the leader; nil
-	// stores it in memory.
+	// Backend stores the cluster's state and elects the leader. The caller closes it. nil
+	// means a store in memory.
 	Backend recovery.Backend
-	// Logger gets the log; nil for slog.Default().
+	// Logger receives the log; nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -60,14 +64,14 @@ type Master struct {
 	started  time.Time
 
 	listener net.Listener
-	web      *web // nil without a web page
+	web      *web // nil if there is no web page
 	server   *grpc.Server
 	ran      atomic.Bool
 
 	leading atomic.Pointer[term] // nil while another master leads
 }
 
-// New returns a master that listens. Run starts it.
+// New returns a master that listens on its ports. Run makes it serve.
 func New(options Options) (*Master, error) {
 	switch {
 	case options.Host == "":
@@ -120,7 +124,7 @@ func (m *Master) Address() string { return withPort(m.options.Host, m.listener.A
 // URL returns the master's URL, bobbin://host:port.
 func (m *Master) URL() string { return masterurl.StandaloneURL(m.Address()) }
 
-// WebURL returns the URL of the master's page; "" if it has none.
+// WebURL returns the URL of the master's web page, or "" if it has none.
 func (m *Master) WebURL() string {
 	if m.web == nil {
 		return ""
@@ -136,9 +140,9 @@ func withPort(host string, address net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Run serves until ctx ends, leads whenever it is elected, and releases what New
-// acquired. It returns nil if ctx ended, or why it cannot continue. It must be
-// called once.
+// Run serves until ctx ends, and leads whenever this master is elected. It releases the
+// resources that New acquired. It returns nil if ctx has ended, otherwise the error because of
+// which the master cannot continue. It must be called only once.
 func (m *Master) Run(ctx context.Context) error {
 	if m.ran.Swap(true) {
 		return errors.New("the master has run already")
@@ -176,7 +180,7 @@ func (m *Master) Run(ctx context.Context) error {
 	}
 }
 
-// stopTimeout bounds the orderly end of streams when the master stops.
+// stopTimeout limits how long a stopping master waits until its streams have ended.
 const stopTimeout = 2 * time.Second
 
 func (m *Master) stopServing() {
@@ -185,8 +189,8 @@ func (m *Master) stopServing() {
 	timer.Stop()
 }
 
-// lead makes this master the leader until lease or ctx ends. It fails if the stored
-// state cannot be read.
+// lead makes this master the leader until the term (lease) or ctx ends. It fails if it cannot
+// load the stored state.
 func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
 	defer m.resign(lease)
 	t := m.newTerm(lease)
@@ -204,7 +208,7 @@ func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
 	return nil
 }
 
-// resignTimeout bounds the call that gives up leadership.
+// resignTimeout limits the call that ends this master's leadership.
 const resignTimeout = 5 * time.Second
 
 func (m *Master) resign(lease recovery.Term) {
@@ -233,12 +237,13 @@ func (m *Master) clusterOptions() cluster.Options {
 func (m *Master) notLeading() error {
 	leader := m.backend.Leader()
 	if leader == m.Address() {
-		leader = "" // the term has ended, or not begun
+		leader = "" // this master's term has ended, or has not begun
 	}
 	return protocol.StandbyError(leader)
 }
 
-// leader returns this master's term, or an error of notLeading.
+// leader returns this master's term. If this master does not lead, it returns the error of
+// notLeading.
 func (m *Master) leader() (*term, error) {
 	if t := m.leading.Load(); t != nil {
 		return t, nil

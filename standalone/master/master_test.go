@@ -133,7 +133,8 @@ func TestAKilledApplicationGetsTheReason(t *testing.T) {
 	require.ErrorContains(t, err, "is over (KILLED)")
 }
 
-// TestFailOver checks that a second master continues with the state of the first.
+// TestFailOver checks that, after the first master has stopped, a second one continues with
+// the same state.
 func TestFailOver(t *testing.T) {
 	backend := recovery.Memory()
 	first := start(t, backend, nil)

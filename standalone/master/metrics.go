@@ -5,7 +5,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// MetricTable has the metrics of a master. A standby has only the first.
+// MetricTable has the metrics of a master. A standby reports only the first metric.
 var MetricTable = metrics.Table[*Status]{
 	metrics.NewGauge("bobbin_master_leads", "1 if the master leads the cluster, else 0.", func(s *Status) float64 {
 		if s.leads() {
@@ -37,7 +37,7 @@ var MetricTable = metrics.Table[*Status]{
 
 func (s *Status) leads() bool { return s.Leader == "" && s.Phase != cluster.PhaseStandby }
 
-// addMetrics adds the metrics of the master.
+// addMetrics adds the metrics of the master to set.
 func (s *Status) addMetrics(set *metrics.Set) {
 	if !s.leads() {
 		MetricTable[:1].AddTo(set, s)

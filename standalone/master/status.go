@@ -7,14 +7,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// Status is a master's state for its page, the page's /json, and Cluster.Status. A
-// standby sets only Phase and the fields before cluster.Status.
+// Status is a master's state: the content of its web page, of the page's /json, and of the
+// reply to Cluster.Status. On a standby, only Phase and the fields before cluster.Status,
+// except Term, are set.
 type Status struct {
 	URL     string    `json:"url"`
 	WebURL  string    `json:"webUrl,omitempty"`
-	Leader  string    `json:"leader,omitempty"` // host:port, if another master leads
+	Leader  string    `json:"leader,omitempty"` // host:port of the leader, if another master leads
 	Term    uint64    `json:"term,omitempty"`
-	Started time.Time `json:"started"` // of this master's process
+	Started time.Time `json:"started"` // start time of this master's process
 	cluster.Status
 }
 

@@ -12,23 +12,24 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// streams are the open streams of workers or of applications, by id, for a term's
-// event loop only.
+// streams are the open streams of workers or of applications, by id. Only the term's event
+// loop uses them.
 type streams[Order proto.Message] map[string]*outbox[Order]
 
 var errReplaced = status.Error(codes.Aborted, "a newer stream has taken this one's place")
 
-// handlers are called by the event loop for the messages of a stream.
+// handlers are called by the event loop for the messages that a stream receives.
 type handlers[In any, Order proto.Message] struct {
 	streams streams[Order]
-	// attach handles the first message. If it fails, the peer must not retry.
+	// attach is called for the first message of a stream. If it fails, the peer must not
+	// retry.
 	attach  func(now time.Time, first In) (id string, err error)
-	receive func(now time.Time, id string, out *outbox[Order], message In) // the first message too
+	receive func(now time.Time, id string, out *outbox[Order], message In) // called for each message, including the first
 	detach  func(now time.Time, id string)
 }
 
-// serve passes messages both ways until the stream ends or a later one of the same
-// worker or application replaces it.
+// serve passes received messages to h, and sends orders, until the stream ends or the same
+// worker or application opens a new stream.
 func serve[In any, Order proto.Message](t *term, stream interface {
 	Context() context.Context
 	Send(Order) error
@@ -61,7 +62,7 @@ func serve[In any, Order proto.Message](t *term, stream interface {
 	}
 	ctx, end := context.WithCancelCause(stream.Context())
 	defer end(nil)
-	// This goroutine ends with the stream, which ends when the handler returns.
+	// This goroutine ends when the stream ends, which is when the gRPC handler returns.
 	go func() {
 		for {
 			message, err := stream.Recv()
@@ -89,17 +90,17 @@ func serve[In any, Order proto.Message](t *term, stream interface {
 	}
 }
 
-// outbox holds the one message (order) that a stream sends next. Orders are merged
-// into it, so that at most one message waits for a slow peer.
+// outbox has the next message (order) to send on a stream. New orders are merged into this
+// message, so at most one message waits if the peer is slow.
 type outbox[Order proto.Message] struct {
-	welcomed bool          // an order with the welcome was pushed; only for the event loop
-	ready    chan struct{} // holds a token while take has something to return
+	welcomed bool          // whether the reply to the peer's hello was pushed; only the event loop uses it
+	ready    chan struct{} // has an element if take has something to return
 
 	mu         sync.Mutex
 	pending    Order
 	hasPending bool
 	over       bool
-	err        error // with which the stream ends; nil for OK
+	err        error // error with which the stream ends; nil means the status OK
 }
 
 func newOutbox[Order proto.Message]() *outbox[Order] {
@@ -113,7 +114,7 @@ func (o *outbox[Order]) wake() {
 	}
 }
 
-// push adds an order, which the caller must not use afterwards.
+// push adds an order. The caller must not use the order afterwards.
 func (o *outbox[Order]) push(order Order) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,7 +129,7 @@ func (o *outbox[Order]) push(order Order) {
 	o.wake()
 }
 
-// end ends the stream with err, nil for OK, after the pending order.
+// end ends the stream with err after the pending order was sent. nil means the status OK.
 func (o *outbox[Order]) end(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,8 +139,8 @@ func (o *outbox[Order]) end(err error) {
 	}
 }
 
-// take waits for the next order. over reports that there are no more orders; err is then the
-// error with which the stream ends.
+// take waits for the next order. over reports that the stream must end; err is then the error
+// with which it ends.
 func (o *outbox[Order]) take(ctx context.Context) (order Order, over bool, err error) {
 	for {
 		o.mu.Lock()

@@ -15,7 +15,7 @@ import (
 const (
 	// sweepInterval is the time between two searches for old files.
 	sweepInterval = time.Hour
-	// neededTimeout bounds the call for the files that the leader needs.
+	// neededTimeout limits the call that asks the leader which files it needs.
 	neededTimeout = 20 * time.Second
 )
 
@@ -34,8 +34,8 @@ func (m *Master) removeOldFiles(ctx context.Context) {
 	}
 }
 
-// sweep removes old (config.FileRetention), unneeded files. A standby, which may
-// lead later, asks the leader which are needed.
+// sweep removes files that are not needed and older than config.FileRetention. A standby,
+// which may lead later, asks the leader which files are needed.
 func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	before := now.Add(-config.FileRetention.In(m.settings))
 	needed, err := m.needed(ctx, before)
@@ -49,8 +49,9 @@ func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// needed returns the SHA-256 sums of the files to keep. The result may lack files that were
-// last used after before, because sweep keeps these anyway.
+// needed returns the SHA-256 sums of the files that sweep must not remove. The result need not
+// include files that were used later than the time in before, because sweep does not remove
+// them.
 func (m *Master) needed(ctx context.Context, before time.Time) (map[string]bool, error) {
 	if t := m.leading.Load(); t != nil {
 		var used map[string]bool

@@ -18,16 +18,18 @@ import (
 
 const (
 	inboxSize = 1024
-	// maxBatch bounds the messages handled before Cluster.Schedule is called.
+	// maxBatch is the largest number of messages that are handled before Cluster.Schedule is
+	// called.
 	maxBatch = 1024
-	// tickInterval bounds how late a timeout may be detected.
+	// tickInterval is the interval at which timeouts are checked.
 	tickInterval = 250 * time.Millisecond
-	// If a tick is late by more than longPause, the process is taken to have been suspended.
+	// If a tick is late by more than longPause, the process is considered to have been
+	// suspended.
 	longPause = 2 * time.Second
 )
 
-// term is the time during which this master leads. Its state belongs to the event
-// loop in run, to which other goroutines send messages.
+// term is the time during which this master leads. Only the event loop (run) accesses the
+// term's state. Other goroutines send messages to the event loop.
 type term struct {
 	master  *Master
 	lease   recovery.Term
@@ -63,7 +65,8 @@ func (m *Master) newTerm(lease recovery.Term) *term {
 	}
 }
 
-// recover loads an earlier master's state. It logs unreadable records, which stay in the store.
+// recover loads the state that an earlier master has stored. It logs records that cannot be
+// decoded; they remain in the store.
 func (t *term) recover(ctx context.Context) error {
 	records, err := t.lease.Load(ctx)
 	var damaged *recovery.DamagedError
@@ -97,7 +100,7 @@ func (t *term) run(ctx context.Context) {
 		case <-t.journal.lost:
 			return
 		case <-ticker.C:
-			// The channel's time may be from before the process was suspended.
+			// The time from the channel may be from before the process was suspended.
 			now := time.Now()
 			if pause := now.Sub(ticked) - tickInterval; pause > longPause {
 				t.cluster.ExtendTimeouts(pause)
@@ -111,7 +114,8 @@ func (t *term) run(ctx context.Context) {
 	}
 }
 
-// handleBatch handles a message and those queued behind it, and returns their done channels.
+// handleBatch handles a message and the messages that are queued after it. It returns their
+// done channels.
 func (t *term) handleBatch(next message) (waiting []chan struct{}) {
 	now := time.Now()
 	for range maxBatch {
@@ -125,7 +129,7 @@ func (t *term) handleBatch(next message) (waiting []chan struct{}) {
 			return waiting
 		}
 	}
-	// The last message that was received is not handled yet.
+	// The message that was received last is not handled yet.
 	next.do(now)
 	if next.done != nil {
 		waiting = append(waiting, next.done)
@@ -133,8 +137,9 @@ func (t *term) handleBatch(next message) (waiting []chan struct{}) {
 	return waiting
 }
 
-// flush launches executors and drivers (Cluster.Schedule), and passes the effects of
-// all handled messages to the journal, which closes waiting once they are stored.
+// flush calls Cluster.Schedule, which launches executors and drivers. It passes the effects of
+// all handled messages to the journal, which closes the channels in waiting when the effects
+// are stored.
 func (t *term) flush(waiting []chan struct{}) {
 	t.cluster.Schedule(time.Now())
 	effects := t.cluster.Take()
@@ -153,7 +158,8 @@ func (t *term) flush(waiting []chan struct{}) {
 	}
 }
 
-// addOrders adds orders to an entry. A stream's first order gets a welcome.
+// addOrders adds the delivery of orders to an entry. For the first order of a stream it calls
+// welcome, which adds the welcome (a reply to the peer's hello) to the order.
 func addOrders[Order proto.Message](e *entry, attached streams[Order], orders map[string]Order, welcome func(id string, order Order)) {
 	for id, order := range orders {
 		if out := attached[id]; out != nil {
@@ -166,8 +172,8 @@ func addOrders[Order proto.Message](e *entry, attached streams[Order], orders ma
 	}
 }
 
-// addEnds makes an entry end the streams of ids with err, after it has delivered their
-// orders.
+// addEnds makes an entry end the streams with the given ids after the entry's orders were
+// delivered. err is the error with which the streams end.
 func addEnds[Order proto.Message](e *entry, attached streams[Order], ids []string, err error) {
 	for _, id := range ids {
 		if out := attached[id]; out != nil {
@@ -187,7 +193,7 @@ func (t *term) log(notes []cluster.Note) {
 	}
 }
 
-// endStreams ends all streams with an error that names the known leader.
+// endStreams ends all streams with an error that names the leader, if it is known.
 func (t *term) endStreams() {
 	for _, out := range t.workers {
 		out.end(t.master.notLeading())
@@ -197,7 +203,8 @@ func (t *term) endStreams() {
 	}
 }
 
-// post makes the event loop call do, unless the loop has ended. It does not wait.
+// post makes the event loop call do, unless the loop has ended. It does not wait until do has
+// returned.
 func (t *term) post(do func(now time.Time)) {
 	select {
 	case t.inbox <- message{do: do}:
@@ -205,14 +212,15 @@ func (t *term) post(do func(now time.Time)) {
 	}
 }
 
-// commit makes the event loop call do, and waits until the effects are stored. It
-// fails with ctx's error or notLeading; even then do may have been called.
+// commit makes the event loop call do, and waits until do's effects are stored. It fails with
+// ctx's error or that of notLeading; in these cases do may have been called nevertheless.
 func (t *term) commit(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
 	return t.await(ctx, message{do: do, done: done}, done)
 }
 
-// query waits for the event loop to call do, which must not change anything.
+// query makes the event loop call do, and waits until do has returned. do must not change the
+// state.
 func (t *term) query(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
 	return t.await(ctx, message{do: func(now time.Time) { do(now); close(done) }}, done)

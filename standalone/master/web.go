@@ -43,7 +43,7 @@ const (
 	closeTimeout  = time.Second
 )
 
-// web serves the master's page, which is read-only.
+// web serves the master's web page, which is read-only.
 type web struct {
 	listener net.Listener
 	server   *http.Server

@@ -16,14 +16,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// certificateFiles are three PEM files, read again after a change.
+// certificateFiles are three PEM files. They are read again when they have changed.
 type certificateFiles struct {
 	certificate, key, authority string // absolute paths
 
 	mu      sync.Mutex
-	read    []os.FileInfo // of the files from which latest was read
+	read    []os.FileInfo // describes the files from which latest was read
 	latest  *loadedCertificates
-	problem error // why changed files could not be used; nil if latest is current
+	problem error // why changed files could not be loaded; nil if latest is current
 }
 
 type loadedCertificates struct {
@@ -31,13 +31,14 @@ type loadedCertificates struct {
 	authority   *x509.CertPool
 }
 
-// FromCertificates makes credentials from PEM files: the certificate of this side
-// (followed by intermediate ones), its key, and the certificates of the cluster's
-// authorities. Certificates must be valid for servers and clients, a master's for
-// the names by which it is reached.
+// FromCertificates returns credentials from PEM files: this side's certificate (followed by
+// intermediate certificates), its key, and the certificates of the cluster's authorities. A
+// certificate must be valid for servers and for clients. A master's certificate must be valid
+// for the host names by which the master is reached.
 //
-// Each new connection reads files that have changed, so certificates can be renewed.
-// While the files do not match, the earlier certificates are used.
+// The files are read again for a new connection if they have changed, so certificates can be
+// renewed. As long as the new files do not match each other, the previous certificates are
+// used.
 func FromCertificates(certificateFile, keyFile, authorityFile string) (*Credentials, error) {
 	files := &certificateFiles{}
 	for _, file := range []struct {
@@ -57,7 +58,8 @@ func FromCertificates(certificateFile, keyFile, authorityFile string) (*Credenti
 	return &Credentials{files: files}, nil
 }
 
-// current returns the certificates in use, and why newer files could not be used.
+// current returns the certificates to use. The error is the reason why newer files could not
+// be loaded.
 func (f *certificateFiles) current() (*loadedCertificates, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,7 +92,8 @@ func (f *certificateFiles) stat() ([]os.FileInfo, error) {
 	return infos, nil
 }
 
-// areSame reports whether the files were neither written to nor replaced since they were read.
+// areSame reports whether the files are unchanged: infos describes their current state, and
+// read describes their state when they were loaded.
 func areSame(infos, read []os.FileInfo) bool {
 	for i, info := range infos {
 		if !os.SameFile(info, read[i]) || !info.ModTime().Equal(read[i].ModTime()) || info.Size() != read[i].Size() {
@@ -116,11 +119,12 @@ func (f *certificateFiles) load() (*loadedCertificates, error) {
 	return &loadedCertificates{certificate, authority}, nil
 }
 
-// errUnread is added to a handshake's error if the renewed certificates could not be used.
+// errUnread is added to the error of a failed handshake if the renewed certificates could not
+// be loaded.
 var errUnread = errors.New("the certificates that are used are old, as those that replaced them cannot be used")
 
-// explain returns the error of a failed handshake. If the changed files could not be used,
-// it adds that the handshake used the old certificates.
+// explain returns the error of a failed handshake. If changed files could not be loaded, the
+// error also explains that the handshake used the previous certificates.
 func (f *certificateFiles) explain(failure error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,7 +135,7 @@ func (f *certificateFiles) explain(failure error) error {
 }
 
 // transport uses the current certificates for each connection. gRPC's own transport
-// credentials would always use the first ones.
+// credentials would always use the certificates that they were created with.
 type transport struct {
 	credentials *Credentials
 	server      bool
@@ -166,6 +170,6 @@ func (t transport) Info() credentials.ProtocolInfo { return t.current().Info() }
 
 func (t transport) Clone() credentials.TransportCredentials { return t }
 
-// OverrideServerName does nothing: a master's certificate must have the name by
-// which it is reached.
+// OverrideServerName does nothing: a master's certificate must contain the host name by which
+// the master is reached.
 func (t transport) OverrideServerName(string) error { return nil }

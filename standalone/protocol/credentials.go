@@ -18,23 +18,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// commonName is the name, which TLS requires, in certificates made from a secret;
-// only the key is checked.
+// commonName is the name in certificates that are generated from a secret. TLS requires a
+// name, but peers check only the key.
 const commonName = "bobbin cluster"
 
-// Credentials authenticate a cluster's masters, workers, drivers and clients to each
-// other: every connection is TLS 1.3 with certificates on both sides. Printing them
-// shows no secret.
+// Credentials authenticate a cluster's masters, workers, drivers and clients to each other:
+// every connection uses TLS 1.3 with certificates on both sides. The fmt verbs print no
+// secret.
 type Credentials struct {
-	certificate tls.Certificate    // made from the secret
+	certificate tls.Certificate    // generated from the secret
 	private     ed25519.PrivateKey // derived from the secret; peers must have the same key; nil if files is set
-	files       *certificateFiles  // nil with a secret
+	files       *certificateFiles  // nil if the credentials are from a secret
 }
 
-// FromSecret makes credentials from a shared secret. Both sides of a connection
-// derive the same Ed25519 key from the secret and accept only a peer that proves to
-// have the key, so the secret is never sent. Unless NewSecret made the secret,
-// FromSecret takes tens of milliseconds.
+// FromSecret returns credentials from a shared secret. Both sides of a connection derive the
+// same Ed25519 key from the secret. Each side accepts only a peer that proves that it has the
+// key, so the secret is never sent. FromSecret takes tens of milliseconds, except for a secret
+// from NewSecret.
 func FromSecret(secret []byte) (*Credentials, error) {
 	seed, err := seedOf(bytes.TrimSpace(secret))
 	if err != nil {
@@ -47,7 +47,7 @@ func FromSecret(secret []byte) (*Credentials, error) {
 		DNSNames:     []string{commonName},
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		// Clocks differ, and only the key is checked: ignore the dates.
+		// Peers check only the key and not the dates, because clocks differ.
 		NotBefore: time.Unix(0, 0),
 		NotAfter:  time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 	}
@@ -61,7 +61,7 @@ func FromSecret(secret []byte) (*Credentials, error) {
 	}, nil
 }
 
-// Format hides the secrets under every verb.
+// Format prints no secrets, whatever the verb is.
 func (c Credentials) Format(state fmt.State, _ rune) {
 	_, _ = io.WriteString(state, "credentials(hidden)")
 }
@@ -84,19 +84,19 @@ func (c *Credentials) clientConfig() *tls.Config {
 	made := &tls.Config{MinVersion: tls.VersionTLS13}
 	if c.files != nil {
 		latest, _ := c.files.current()
-		made.Certificates, made.RootCAs = []tls.Certificate{latest.certificate}, latest.authority // names are checked too
+		made.Certificates, made.RootCAs = []tls.Certificate{latest.certificate}, latest.authority // names are verified too
 		return made
 	}
 	made.Certificates = []tls.Certificate{c.certificate}
 	made.ServerName = commonName
-	// The peer must have the one key that VerifyConnection accepts, and the handshake proves
-	// that it has it. Hence chains and names need no check.
+	// VerifyConnection accepts only one key, and the handshake proves that the peer has this
+	// key. So certificate chains and names need not be verified.
 	made.InsecureSkipVerify = true
 	made.VerifyConnection = c.verify
 	return made
 }
 
-// errOtherSecret ends a handshake with a peer that does not know the secret.
+// errOtherSecret is the error of a handshake with a peer that does not have the secret.
 var errOtherSecret = errors.New("the other side does not have this cluster's secret: master, workers and applications need the same " +
 	"~/.bobbin/secret, authenticate.secretFile or BOBBIN_AUTHENTICATE_SECRET, and the same version of bobbin")
 
@@ -112,9 +112,10 @@ func (c *Credentials) verify(state tls.ConnectionState) error {
 }
 
 // WriteForChild passes the credentials to a child process of the same user. It returns
-// settings with which Load finds them there. If the credentials are from a secret, it writes
-// the key derived from the secret to a file of mode 0600 in dir, which must exist.
-// Certificates stay in their files, so that they can be renewed there.
+// settings with which Load loads the credentials in the child. If the credentials are from a
+// secret, WriteForChild writes the key that is derived from the secret to a file of mode 0600
+// in dir, which must exist. If they are from certificates, the settings name the certificate
+// files, so the certificates can still be renewed.
 func (c *Credentials) WriteForChild(dir string) (map[string]string, error) {
 	if c.files != nil {
 		return map[string]string{
@@ -132,7 +133,7 @@ func (c *Credentials) WriteForChild(dir string) (map[string]string, error) {
 }
 
 func writePrivate(path string, content []byte) error {
-	// An existing file would keep its mode.
+	// Remove an existing file first, because WriteFile would not change its mode.
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return err
 	}

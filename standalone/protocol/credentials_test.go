@@ -140,7 +140,8 @@ func (a *authority) write(t *testing.T, name, kind string, encoded []byte) strin
 	return path
 }
 
-// sign makes a certificate and its key for a name, and the settings for them.
+// sign creates a certificate and its key for a name. It returns the settings that name their
+// files.
 func (a *authority) sign(t *testing.T, name string) map[string]string {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -198,7 +199,8 @@ func TestNewConnectionsUseRenewedCertificates(t *testing.T) {
 	renewed := loaded(t, new.sign(t, "worker")).DialOptions()
 	require.Error(t, call(t, address, renewed...))
 
-	// Only some files are replaced: the earlier certificates are used, and errors say so.
+	// Only some files are replaced. Connections use the previous certificates, and errors
+	// mention it.
 	replacements := new.sign(t, "master")
 	replace := func(key string) {
 		content, err := os.ReadFile(replacements[key])

@@ -10,19 +10,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// ErrNoSecret is wrapped by Load's error if no certificates or secret are set and
-// the file with the secret does not exist.
+// The error of Load wraps ErrNoSecret if the settings name no certificates and no secret, and
+// the file ~/.bobbin/secret does not exist.
 var ErrNoSecret = errors.New("no secret of a standalone cluster was found")
 
-// Load returns the credentials that the settings name: certificates, or a secret
-// from authenticate.secret, authenticate.secretFile or ~/.bobbin/secret. Without a
-// secret, the error wraps ErrNoSecret.
+// Load returns the credentials that the settings specify: certificates, or a secret from
+// authenticate.secret, authenticate.secretFile or ~/.bobbin/secret. If there are neither
+// certificates nor a secret, the error wraps ErrNoSecret.
 func Load(settings *config.Config) (*Credentials, error) {
 	return load(settings, false)
 }
 
-// LoadOrCreate is Load for processes that start a cluster: if there are no
-// credentials, it creates ~/.bobbin/secret with mode 0600 and a random secret.
+// LoadOrCreate is like Load, for processes that start a cluster: if there are no credentials,
+// it creates ~/.bobbin/secret with mode 0600 and a random secret.
 func LoadOrCreate(settings *config.Config) (*Credentials, error) {
 	return load(settings, true)
 }
@@ -95,8 +95,8 @@ func readSecret(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// createSecret creates a file with a random secret unless the file exists.
-// Concurrent processes all read the same complete secret.
+// createSecret creates a file with a random secret, unless the file exists. If several
+// processes call it at the same time, all of them read the same complete secret.
 func createSecret(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil

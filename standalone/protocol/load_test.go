@@ -20,7 +20,7 @@ func TestLoadOrCreateMakesTheSecretThatLoadFinds(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoSecret)
 	require.ErrorContains(t, err, "copy it from the master's machine")
 
-	// Several processes at once make one secret.
+	// Several concurrent processes create only one secret.
 	made := make([]*Credentials, 8)
 	var making sync.WaitGroup
 	for i := range made {

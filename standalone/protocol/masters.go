@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// connectTimeout bounds the set-up of one connection.
+	// connectTimeout limits how long one connection may take to be established.
 	connectTimeout = 5 * time.Second
-	// connectBackoff is the pause before a connection is retried, shorter than callers'
-	// own pauses.
+	// connectBackoff is gRPC's pause before it retries a connection. It is shorter than the
+	// pauses of the callers, which retry too.
 	connectBackoff = 100 * time.Millisecond
 )
 
-// Masters are a cluster's known masters, and connections to those that were called.
-// Masters is safe for concurrent use.
+// Masters has the addresses of a cluster's known masters, and connections to the masters that
+// were called. It is safe for concurrent use.
 type Masters struct {
 	dial []grpc.DialOption
 
@@ -32,20 +32,20 @@ type Masters struct {
 
 var errMastersClosed = errors.New("the connections to masters are closed")
 
-// NewMasters returns the masters at the addresses, host:port, with credentials
-// (Credentials.DialOptions).
+// NewMasters returns Masters with the addresses, host:port. dial has gRPC's dial options,
+// which contain the credentials (Credentials.DialOptions).
 func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 	return &Masters{addresses: slices.Clone(addresses), dial: dial, connections: map[string]*grpc.ClientConn{}}
 }
 
-// All returns the masters' addresses, beginning with the last known leader.
+// All returns the masters' addresses. The first is that of the last known leader.
 func (m *Masters) All() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.addresses)
 }
 
-// Learn adds a master and reports whether it was unknown; "" is ignored.
+// Learn adds a master, and reports whether the address was unknown. It ignores "".
 func (m *Masters) Learn(address string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,7 +56,7 @@ func (m *Masters) Learn(address string) bool {
 	return true
 }
 
-// Prefer notes that the master at a known address leads.
+// Prefer records that the master at an address leads. It ignores unknown addresses.
 func (m *Masters) Prefer(address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +65,7 @@ func (m *Masters) Prefer(address string) {
 	}
 }
 
-// Connection returns the connection to a master, to be connected by its first use.
+// Connection returns the connection to a master, which is established when it is first used.
 // The caller must not close it.
 func (m *Masters) Connection(address string) (*grpc.ClientConn, error) {
 	m.mu.Lock()
@@ -89,7 +89,7 @@ func (m *Masters) Connection(address string) (*grpc.ClientConn, error) {
 	return connection, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (m *Masters) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,7 +17,8 @@ func (s DriverState) Ended() bool {
 	return false
 }
 
-// ToAddresses converts resources' addresses, by the resource's name, to the messages' form.
+// ToAddresses converts resources' addresses, by the resource's name, to their form in
+// messages.
 func ToAddresses(resources map[string][]string) map[string]*Addresses {
 	if len(resources) == 0 {
 		return nil
@@ -29,7 +30,8 @@ func ToAddresses(resources map[string][]string) map[string]*Addresses {
 	return named
 }
 
-// FromAddresses inverts ToAddresses, but sorts addresses and drops duplicates.
+// FromAddresses is the inverse of ToAddresses, except that it sorts the addresses and removes
+// duplicates.
 func FromAddresses(named map[string]*Addresses) map[string][]string {
 	if len(named) == 0 {
 		return nil

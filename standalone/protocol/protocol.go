@@ -1,5 +1,5 @@
-// Package protocol has a standalone cluster's messages and gRPC services
-// (protocol.proto), credentials, and connections to masters.
+// Package protocol has a standalone cluster's messages and gRPC services (protocol.proto), its
+// credentials, and connections to its masters.
 package protocol
 
 import (
@@ -11,31 +11,36 @@ import (
 )
 
 const (
-	// Version is the protocol's version. A master accepts only peers of its own version. Version
-	// 2 derives keys with Argon2id, so a peer of version 1 has another key for the same secret.
+	// Version is the protocol's version. A master accepts only peers of the same version.
+	// Since version 2, keys are derived from secrets with Argon2id, so a peer of version 1 has
+	// a different key for the same secret.
 	Version = 2
 
-	// ChunkBytes bounds the data of one message of an upload or a fetch.
+	// ChunkBytes is the largest number of data bytes in one message of an upload or a fetch.
 	ChunkBytes = 256 << 10
 
-	// Unlimited, as ExecutorDemand.total, requests as many executors as cores_max allows.
+	// Unlimited, as the value of ExecutorDemand.total, requests as many executors as cores_max
+	// allows.
 	Unlimited = math.MaxUint32
 )
 
-// keepaliveTime and keepaliveTimeout detect a dead connection well within worker.timeout.
+// keepaliveTime and keepaliveTimeout are chosen so that a dead connection is detected well
+// within worker.timeout.
 const (
 	keepaliveTime    = 10 * time.Second // grpc's minimum for clients
 	keepaliveTimeout = 5 * time.Second
 )
 
-// bufferBytes is a connection's read buffer, small because a master has one for each worker.
+// bufferBytes is the size of a connection's read buffer. It is small because a master has one
+// connection for each worker.
 const bufferBytes = 4 << 10
 
-// maxMessageBytes bounds one message. A worker's hello names all its executors.
+// maxMessageBytes is the largest size of a message. A worker's hello is large, because it has
+// all executors of the worker.
 const maxMessageBytes = 64 << 20
 
-// ServerOptions makes a gRPC server accept only clients with the cluster's secret or
-// a certificate signed by its authorities.
+// ServerOptions returns options with which a gRPC server accepts only clients that have the
+// cluster's secret, or a certificate signed by the cluster's authorities.
 func (c *Credentials) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(c.transport(true)),
@@ -46,8 +51,8 @@ func (c *Credentials) ServerOptions() []grpc.ServerOption {
 	}
 }
 
-// DialOptions makes a gRPC client call only servers with the cluster's secret or a
-// certificate signed by its authorities.
+// DialOptions returns options with which a gRPC client accepts only servers that have the
+// cluster's secret, or a certificate signed by the cluster's authorities.
 func (c *Credentials) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(c.transport(false)),

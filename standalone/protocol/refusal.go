@@ -10,14 +10,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Refusal is a failed call to a master.
+// Refusal is the error of a call to a master, with the master's address.
 type Refusal struct {
 	Master string
 	Err    error
 }
 
-// IsFinal reports whether a retry with the same master would fail too, because the master
-// leads and refuses the call.
+// IsFinal reports whether a retry with the same master is useless, because the master leads
+// and refuses the call.
 func IsFinal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.AlreadyExists,
@@ -27,9 +27,9 @@ func IsFinal(err error) bool {
 	return false
 }
 
-// isDistrust reports whether the TLS handshake failed (gRPC: a failed connection),
-// usually because the two sides have different secrets or do not trust each other's
-// certificates.
+// isDistrust reports whether the TLS handshake failed, which gRPC reports as a failed
+// connection. The usual reason is that the two sides have different secrets or do not trust
+// each other's certificates.
 func isDistrust(err error) bool {
 	text := status.Convert(err).Message()
 	return status.Code(err) == codes.Unavailable &&
@@ -41,8 +41,8 @@ func AllDistrust(refusals []Refusal) bool {
 	return len(refusals) > 0 && !slices.ContainsFunc(refusals, func(r Refusal) bool { return !isDistrust(r.Err) })
 }
 
-// Explain returns the refusal for users, with a remedy if known, and with the call's
-// status code.
+// Explain returns an error for users with the call's status code. The text contains a remedy
+// if one is known.
 func (r Refusal) Explain() error {
 	_, standby := LeaderOf(r.Err)
 	message := status.Convert(r.Err).Message()
@@ -66,7 +66,7 @@ type explainedError struct {
 func (e *explainedError) Error() string { return e.text }
 func (e *explainedError) Unwrap() error { return e.err }
 
-// ExplainAll joins the explanations of several masters' refusals.
+// ExplainAll returns an error that joins the explanations of several masters' refusals.
 func ExplainAll(refusals []Refusal) error {
 	var texts []string
 	for _, r := range refusals {
@@ -75,7 +75,8 @@ func ExplainAll(refusals []Refusal) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// StandbyError is the error of a master that does not lead. leader is host:port, "" if unknown.
+// StandbyError returns the error with which a standby refuses calls. leader is the host:port
+// of the leader, "" if it is unknown.
 func StandbyError(leader string) error {
 	text := "this master is a standby, and knows no leader"
 	if leader != "" {
@@ -88,7 +89,7 @@ func StandbyError(leader string) error {
 	return refusal.Err()
 }
 
-// LeaderOf reports whether err is a StandbyError, and returns its leader.
+// LeaderOf reports whether err is a StandbyError, and returns the leader's address from it.
 func LeaderOf(err error) (leader string, standby bool) {
 	for _, detail := range status.Convert(err).Details() {
 		if refusal, ok := detail.(*Standby); ok {

@@ -13,11 +13,11 @@ import (
 // MinSecretBytes is the minimum length of a shared secret.
 const MinSecretBytes = 16
 
-// Keys are derived with Argon2id (RFC 9106) at the lowest cost that OWASP's Password
-// Storage Cheat Sheet recommends. Anyone can get a master's certificate and guess
-// secrets offline, so each guess must cost memory and time. The salt is constant,
-// because the parts of a cluster share only the secret. A change here requires a new
-// Version.
+// Keys are derived from secrets with Argon2id (RFC 9106), at the lowest cost that OWASP's
+// Password Storage Cheat Sheet recommends. Anyone who can connect to a master can obtain its
+// certificate and test guesses of the secret offline, so each guess must cost memory and time.
+// The salt is constant, because the secret is all that the cluster's processes share. If one
+// of these constants changes, Version must change.
 const (
 	stretchSalt    = "bobbin standalone cluster, TLS key, version 2"
 	stretchPasses  = 2
@@ -25,7 +25,8 @@ const (
 	stretchThreads = 1
 )
 
-// keyPrefix begins a secret that is a key in hexadecimal: random, so Argon2id is not needed.
+// keyPrefix is the prefix of a secret that is a random key in hexadecimal. Argon2id is not
+// needed for such a secret.
 const keyPrefix = "bobbin-key:"
 
 // NewSecret returns a random secret.
@@ -35,11 +36,11 @@ func NewSecret() []byte {
 	return secretOf(seed)
 }
 
-// secretOf encodes a key's seed as a secret.
+// secretOf encodes the seed of a key as a secret.
 func secretOf(seed []byte) []byte { return hex.AppendEncode([]byte(keyPrefix), seed) }
 
-// seedOf derives the cluster's key seed from a secret. It fails if the secret is too
-// short or a damaged key.
+// seedOf derives the seed of the cluster's key from a secret. It fails if the secret is too
+// short, or if it has keyPrefix but no valid key.
 func seedOf(secret []byte) ([]byte, error) {
 	if encoded, ok := bytes.CutPrefix(secret, []byte(keyPrefix)); ok {
 		seed, err := hex.AppendDecode(nil, encoded)

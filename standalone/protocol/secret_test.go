@@ -16,15 +16,15 @@ func TestShortSecretsAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "has 7 bytes")
 }
 
-// TestKeyDerivation pins the derivation, on which all parts of a cluster must agree:
-// if this test changes, Version must change.
+// TestKeyDerivation checks that the derived key does not change, because all processes of a
+// cluster must derive the same key. If the expected key changes, Version must change.
 func TestKeyDerivation(t *testing.T) {
 	require.Equal(t, 2, Version)
 	require.Equal(t, "08ee0d8761884f1961c23be8463aa634860c7e1e9d6858bd7ae54be6f3272e3b", hex.EncodeToString(fromSecret(t, secret).private.Public().(ed25519.PublicKey)))
 }
 
-// TestKeyDerivationNeedsMemory: deriving the key must take much memory, so that guessing
-// a secret offline is expensive.
+// The derivation of a key must need much memory, so that guessing a secret offline is
+// expensive.
 func TestKeyDerivationNeedsMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -33,7 +33,7 @@ func TestKeyDerivationNeedsMemory(t *testing.T) {
 	require.Greater(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
 }
 
-// TestASecretThatIsAKeyIsNotStretched: such a secret is random and cannot be guessed.
+// A secret with keyPrefix is random and cannot be guessed, so Argon2id is not needed.
 func TestASecretThatIsAKeyIsNotStretched(t *testing.T) {
 	made := NewSecret()
 	require.NotEqual(t, made, NewSecret())
@@ -47,8 +47,8 @@ func TestASecretThatIsAKeyIsNotStretched(t *testing.T) {
 	}
 }
 
-// TestHandWritesTheKey: programs on a worker do not get the secret itself, which may
-// be used elsewhere, and need not derive the key again.
+// Programs on a worker receive the derived key instead of the secret, because the user may use
+// the secret elsewhere too, and because they need not derive the key again.
 func TestHandWritesTheKey(t *testing.T) {
 	c := fromSecret(t, secret)
 	handed, err := c.WriteForChild(t.TempDir())
@@ -58,7 +58,8 @@ func TestHandWritesTheKey(t *testing.T) {
 	require.Equal(t, secretOf(c.private.Seed()), content)
 }
 
-// BenchmarkFromSecret measures what a chosen secret adds to the start of a process.
+// BenchmarkFromSecret measures how much time a secret that a user has chosen adds to the start
+// of a process.
 func BenchmarkFromSecret(b *testing.B) {
 	for b.Loop() {
 		if _, err := FromSecret([]byte(secret)); err != nil {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Memory returns a backend in memory. It begins without records, and the first master leads
-// at once. Several masters of one process may share the backend.
+// Memory returns a backend in memory. It begins without records. The first master that calls
+// Campaign leads immediately. Several masters of one process may share the backend.
 func Memory() Backend {
 	m := &memory{records: map[[2]string]Record{}, lead: make(chan struct{}, 1), closed: make(chan struct{})}
 	m.lead <- struct{}{}
@@ -14,13 +14,13 @@ func Memory() Backend {
 }
 
 type memory struct {
-	lead   chan struct{} // holds one token while no master leads
+	lead   chan struct{} // has one element if no master leads
 	closed chan struct{}
 
 	mu       sync.Mutex
 	records  map[[2]string]Record // by kind and id
 	term     *memoryTerm
-	last     uint64 // the newest term's number
+	last     uint64 // number of the latest term
 	isClosed bool   // Close was called
 }
 

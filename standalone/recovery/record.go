@@ -10,16 +10,17 @@ import (
 	"strings"
 )
 
-// sealMagic begins every sealed record (Seal). Its last byte is the format's version.
+// sealMagic is the prefix of every sealed record (see [Seal]). Its last byte is the version of
+// the format.
 const sealMagic = "bbr\x01"
 
-// sealBytes is the length of the header: the magic, and a CRC-32C of kind, id and
-// data, separated by NULs.
+// sealBytes is the length of the header: sealMagic, and a CRC-32C of kind, id and data, which
+// are separated by NULs.
 const sealBytes = len(sealMagic) + crc32.Size
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// DamagedError is returned for a record that cannot be read.
+// DamagedError means that a record is damaged and cannot be read.
 type DamagedError struct {
 	Where    string // the file, or the servers and the key
 	Kind, ID string
@@ -43,8 +44,8 @@ func Check(changes []Record) error {
 	return nil
 }
 
-// LatestOnly drops changes that later ones replace: etcd accepts one change of a key in
-// a transaction.
+// LatestOnly removes changes that later changes of the same record replace, because etcd
+// accepts only one change of a key in a transaction.
 func LatestOnly(changes []Record) []Record {
 	type key struct{ kind, id string }
 	index := make(map[key]int, len(changes))
@@ -61,7 +62,7 @@ func LatestOnly(changes []Record) []Record {
 	return newest
 }
 
-// Seal returns a header with a checksum, followed by the record's data. Unseal checks it.
+// Seal returns the record's data after a header with a checksum, which Unseal verifies.
 func Seal(r Record) []byte {
 	sealed := make([]byte, sealBytes, sealBytes+len(r.Data))
 	copy(sealed, sealMagic)

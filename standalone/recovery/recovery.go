@@ -1,11 +1,12 @@
-// Package recovery stores a standalone master's state for the next master, and
-// elects the one that leads.
+// Package recovery stores the state of a standalone cluster's leading master, so that another
+// master can continue with it, and elects the leader.
 //
-// This package has the interfaces, the format of records and a store in memory.
-// Persistent stores are bolt (a file on this machine) and etcd (several machines),
-// separate so that other programs do not link their libraries. Package open chooses
-// one by the settings. A master opens a Backend, calls Campaign, and reads and
-// writes through the Term while that lasts.
+// This package has the interfaces, the format of records, and a store in memory. The
+// persistent stores are in packages bolt (a file on this machine) and etcd (for masters on
+// several machines), so that programs that do not use them do not link their libraries.
+// Package open selects a store according to the settings. A master opens a Backend and calls
+// Campaign. It reads and writes the state through the Term that Campaign returns, until the
+// Term ends.
 package recovery
 
 import (
@@ -14,21 +15,23 @@ import (
 	"time"
 )
 
-// Record is one application, worker or driver of a master's state.
+// Record is an application, a worker or a driver in a master's state.
 type Record struct {
 	// Kind and ID are not empty and contain no NUL.
 	Kind, ID string
-	// Data is the content. In a Write, nil deletes the record; empty data does not.
+	// Data is the record's content. In a Write, nil deletes the record; an empty slice does
+	// not.
 	Data []byte
 }
 
-// Backend stores the state and elects the leader. Each master opens its own.
+// Backend stores the state and elects the leader. Each master opens a Backend of its own.
 type Backend interface {
-	// Campaign waits until this master leads, and begins a term. From then on the method Leader
-	// of all masters returns address. Campaign retries if the store is unavailable. It fails if
-	// ctx ends or the backend is closed.
+	// Campaign waits until this master is elected, and begins a term. Then Leader returns
+	// address on all masters. Campaign retries while the store is unavailable. It fails if ctx
+	// ends or the backend is closed.
 	Campaign(ctx context.Context, address string) (Term, error)
-	// Leader returns the last known address of the leader, or "". It does not block.
+	// Leader returns the last known address of the leader, or "" if none is known. It does not
+	// block.
 	Leader() string
 	// Close ends the term and releases the store.
 	Close() error
@@ -36,34 +39,33 @@ type Backend interface {
 
 // Term is the time during which one master leads. The state is accessible only through a Term.
 type Term interface {
-	// Number grows with every term of the cluster, so that the newer of two leaders is
-	// recognized. It grows even if the store was lost, provided that the masters' clocks are
-	// right.
+	// Number is greater than the numbers of all earlier terms of the cluster, so that the
+	// later one of two leaders can be recognized. This holds even if the store was lost,
+	// provided that the masters' clocks are right.
 	Number() uint64
 	// Lost is closed when the master no longer leads.
 	Lost() <-chan struct{}
-	// Load returns all records, sorted by kind and id. The error wraps a *DamagedError
-	// for each damaged record; the others are returned. Damaged records are never
-	// deleted.
+	// Load returns all records, sorted by kind and id. If records are damaged, it returns all
+	// others and an error that wraps a *DamagedError for each damaged record. Damaged records
+	// are never deleted.
 	Load(ctx context.Context) ([]Record, error)
-	// Write makes the changes durable before it returns. Of two changes to one record
-	// the later one counts. Changes that fit into one transaction of the store are
-	// atomic. If the master no longer leads, Write changes nothing and fails with
-	// ErrLost.
+	// Write returns when the changes are durable. If two changes have the same record, the
+	// later one applies. Changes that fit into one transaction of the store are atomic. If the
+	// master no longer leads, Write changes nothing and fails with ErrLost.
 	Write(ctx context.Context, changes ...Record) error
-	// Resign ends the term, so that another master can lead at once.
+	// Resign ends the term, so that another master can be elected immediately.
 	Resign(ctx context.Context) error
 }
 
-// ErrLost is returned if this master no longer leads.
+// ErrLost means that this master no longer leads.
 var ErrLost = errors.New("this master is not the leader any more")
 
-// ErrClosed is returned if the backend is closed.
+// ErrClosed means that the backend was closed.
 var ErrClosed = errors.New("the store of the master's state is closed")
 
-// NextNumber returns the number of the term after last; last is 0 if there was none.
-// Numbers are milliseconds since 1970 if possible, so that they exceed those of a
-// lost store.
+// NextNumber returns the number of the term after the term with number last; last is 0 if
+// there was none. The result is the current time in milliseconds since 1970 if that is greater
+// than last, so that it exceeds the numbers of a store that was lost.
 func NextNumber(last uint64) uint64 {
 	return max(last+1, uint64(max(time.Now().UnixMilli(), 0)))
 }

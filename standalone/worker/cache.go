@@ -20,13 +20,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// cache stores files by SHA-256, fetches each once, and links them into working
+// cache stores files by SHA-256. It fetches each file once, and links files into working
 // directories. Its methods are safe for concurrent use.
 //
-// An entry is named by its SHA-256. An executable file is an entry of its own, with the
-// suffix ".x": working directories contain hard links to the entries, and all links to a
-// file share its mode. Files are read-only, because all executors share them. An archive's
-// entry is the directory, with the suffix ".d", into which it was unpacked once.
+// The name of an entry is the file's SHA-256. An executable file has an entry of its own, with
+// the suffix ".x", because working directories contain hard links to entries, and all hard
+// links to a file share its mode. Files are read-only, because executors share them. The entry
+// of an archive is a directory with the suffix ".d", into which the archive was unpacked.
 type cache struct {
 	directory string
 	fetch     func(ctx context.Context, hash []byte, to rewriter) error
@@ -34,16 +34,16 @@ type cache struct {
 
 	mu      sync.Mutex
 	flights map[string]*flight
-	used    map[string]int // how many processes use each entry
+	used    map[string]int // number of processes that use each entry
 }
 
-// flight is the fetch of one entry, for which several callers may wait.
+// flight is a fetch of one entry that is in progress. Several callers may wait for it.
 type flight struct {
 	done chan struct{}
 	err  error
 }
 
-// newCache opens the cache in a directory, which it makes if necessary.
+// newCache opens the cache in a directory. It creates the directory if it does not exist.
 func newCache(directory string, fetch func(ctx context.Context, hash []byte, to rewriter) error) (*cache, error) {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, fmt.Errorf("make the cache of files: %w", err)
@@ -58,8 +58,8 @@ const (
 	draftPattern     = draftPrefix + "*"
 )
 
-// CacheEntry returns the name of the file with this SHA-256 in a worker's cache. Its
-// mode is 0555 if it is executable, otherwise 0444.
+// CacheEntry returns the name of the file with a SHA-256 in a worker's cache. The file's mode
+// is 0555 if it is executable, otherwise 0444.
 func CacheEntry(sha256 []byte, executable bool) string {
 	name := hex.EncodeToString(sha256)
 	if executable {
@@ -75,8 +75,8 @@ func entryOf(file *protocol.File) string {
 	return CacheEntry(file.GetSha256(), file.GetExecutable())
 }
 
-// linkFiles links files into a working directory, and fetches missing ones. The
-// cache keeps their entries until release.
+// linkFiles links files into a working directory. It fetches the files that the cache does not
+// have. Their entries are not removed until release is called.
 func (c *cache) linkFiles(ctx context.Context, files []*protocol.File, directory string) (release func(), err error) {
 	var entries []string
 	release = func() { c.release(entries) }
@@ -90,7 +90,7 @@ func (c *cache) linkFiles(ctx context.Context, files []*protocol.File, directory
 	return release, nil
 }
 
-// linkFile links one file, whose entry then stays in use until released.
+// linkFile links one file. It marks the file's entry as in use, until release is called.
 func (c *cache) linkFile(ctx context.Context, file *protocol.File, directory string) error {
 	if err := checkFileName(file.GetName()); err != nil {
 		return err
@@ -126,8 +126,8 @@ func (c *cache) release(entries []string) {
 	}
 }
 
-// obtain makes sure that the entry exists: it fetches the file, or waits for another
-// caller's fetch.
+// obtain ensures that the entry exists: it fetches the file, or waits if another caller is
+// fetching it.
 func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 	entry := entryOf(file)
 	c.mu.Lock()
@@ -151,18 +151,18 @@ func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 		return context.Cause(ctx)
 	}
 	if current.err != nil && ctx.Err() == nil {
-		// The fetch may have failed because the other caller's context ended.
+		// The other caller's fetch may have failed because that caller's context ended.
 		return c.obtain(ctx, file)
 	}
 	return current.err
 }
 
-// makeEntry fetches the file, unless its entry exists with the right size.
+// makeEntry fetches the file, unless its entry exists and has the right size.
 func (c *cache) makeEntry(ctx context.Context, file *protocol.File) error {
 	path := filepath.Join(c.directory, entryOf(file))
 	if info, err := os.Stat(path); err == nil && (file.GetArchive() || info.Size() == file.GetSize()) {
 		now := c.now()
-		return os.Chtimes(path, now, now) // the time of the latest use
+		return os.Chtimes(path, now, now) // the modification time is the time of the latest use
 	}
 	draft, err := c.download(ctx, file)
 	if err != nil {
@@ -201,7 +201,7 @@ func (d *draft) restart() error {
 	return d.Truncate(0)
 }
 
-// download fetches a file from a master into a new file and checks its SHA-256.
+// download fetches a file from a master into a new file and verifies its SHA-256.
 func (c *cache) download(ctx context.Context, file *protocol.File) (path string, err error) {
 	made, err := os.CreateTemp(c.directory, draftPattern)
 	if err != nil {
@@ -222,8 +222,8 @@ func (c *cache) download(ctx context.Context, file *protocol.File) (path string,
 	return made.Name(), nil
 }
 
-// link makes an entry available at a path: an archive's directory by a symbolic
-// link, a file by a hard link or a copy.
+// link creates, at path, a link to an entry: a symbolic link to an archive's directory;
+// otherwise a hard link or, if that is impossible, a copy.
 func link(entry, path string, archive bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -256,7 +256,7 @@ func copyFile(from, to string) (err error) {
 	return errors.Join(err, target.Close())
 }
 
-// clean removes unused entries last used before a time.
+// clean removes entries that are not in use and whose latest use was before a time.
 func (c *cache) clean(before time.Time) (removed int, err error) {
 	entries, err := os.ReadDir(c.directory)
 	if err != nil {
@@ -284,7 +284,7 @@ func (c *cache) removeUnused(entry string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.used[entry] > 0 || (strings.HasPrefix(entry, draftPrefix) && len(c.flights) > 0) {
-		return false, nil // a draft may be of a fetch under way; without one, it is a leftover
+		return false, nil // while a fetch is in progress, a draft may belong to it; otherwise the draft is left over
 	}
 	path := filepath.Join(c.directory, entry)
 	err := os.RemoveAll(path)

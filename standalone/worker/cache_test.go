@@ -15,12 +15,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// shelf has the contents that a test's cache fetches.
+// shelf has the contents that the cache fetches in a test.
 type shelf struct {
 	mu       sync.Mutex
 	contents map[string][]byte
 	fetches  int
-	gate     chan struct{} // fetches wait until it is closed; nil for no wait
+	gate     chan struct{} // fetches wait until the channel is closed; nil means that they do not wait
 }
 
 func (s *shelf) put(name string, content []byte) *protocol.File {
@@ -49,7 +49,7 @@ func (s *shelf) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	if !ok {
 		return errors.New("nobody has it")
 	}
-	// The content of a failed first attempt must be discarded.
+	// The bytes of a failed first attempt must be discarded.
 	if _, err := to.Write([]byte("garbage")); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func TestTheCacheIsCleaned(t *testing.T) {
 	release, err := c.linkFiles(t.Context(), []*protocol.File{old, used}, t.TempDir())
 	require.NoError(t, err)
 	release()
-	for _, file := range []*protocol.File{old, used} { // both were last used when they were downloaded
+	for _, file := range []*protocol.File{old, used} { // the latest use of both is their download
 		require.NoError(t, os.Chtimes(filepath.Join(c.directory, entryOf(file)), now, now))
 	}
 	now = now.Add(time.Hour)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// cleaner removes old files in a worker's directory.
+// cleaner removes old files from a worker's directory.
 type cleaner struct {
 	directory *workDirectory
 	cache     *cache
@@ -20,9 +20,9 @@ type cleaner struct {
 	logger    *slog.Logger
 }
 
-// clean removes directories of applications and drivers unchanged for the time to
-// live (ttl), except those in inUse, and cache entries that were not used for as
-// long.
+// clean removes the directories of applications and drivers that have not changed for the time
+// to live (ttl), except those in inUse. It also removes cache entries that were not used for
+// that time.
 func (c *cleaner) clean(inUse map[string]bool) error {
 	before := c.now().Add(-c.ttl)
 	owners, err := c.directory.owners()
@@ -50,9 +50,9 @@ func (c *cleaner) clean(inUse map[string]bool) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// changedSince reports whether anything in a directory has changed since a time. It
-// ignores hard links to cache entries, whose modification time is that of the
-// entry's latest use.
+// changedSince reports whether anything in a directory has changed since a time. It ignores
+// files that are hard links to cache entries, because their modification time is the time of
+// the entry's latest use.
 func changedSince(directory string, then time.Time) (bool, error) {
 	changed := errors.New("changed")
 	err := filepath.WalkDir(directory, func(_ string, entry fs.DirEntry, err error) error {
@@ -72,12 +72,12 @@ func changedSince(directory string, then time.Time) (bool, error) {
 	case errors.Is(err, changed):
 		return true, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return true, nil // the directory is being changed
+		return true, nil // a file was removed during the walk, so the directory is changing
 	}
 	return false, err
 }
 
-// isLinked reports whether a file has other hard links.
+// isLinked reports whether a file has more than one hard link.
 func isLinked(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode().IsRegular() && stat.Nlink > 1

@@ -15,7 +15,7 @@ func TestOldDirectoriesAreRemoved(t *testing.T) {
 	const ttl = 7 * 24 * time.Hour
 	tests := []struct {
 		name  string
-		age   time.Duration // of the directories
+		age   time.Duration // age of the directories
 		fresh time.Duration // age of a file in the logs; 0 for no file
 		inUse bool
 		stays bool

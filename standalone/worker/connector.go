@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// welcomeTimeout bounds the wait for a master's first message (welcome) after the
-	// worker's (hello).
+	// welcomeTimeout is how long the worker waits, after its first message (hello), for the
+	// master's first message (welcome).
 	welcomeTimeout = 20 * time.Second
 
-	// After one master's refusal, slowMasterTimeout bounds the wait for the others, so that a
-	// hanging master does not delay the next round.
+	// After one master has refused the worker, slowMasterTimeout limits the wait for the other
+	// masters, so that a master that hangs does not delay the next round.
 	slowMasterTimeout = 3 * time.Second
 
 	// If no master leads, the pause before the next round doubles from shortestPause to
-	// longestPause, well below deploy.reconnectTimeout. The actual pause is random, at
-	// least half as long, so that not all workers connect to a restarted master at
-	// once.
+	// longestPause. longestPause is well below deploy.reconnectTimeout. The actual pause is
+	// random, and at least half as long, so that not all workers connect to a restarted master
+	// at the same time.
 	shortestPause = 200 * time.Millisecond
 	longestPause  = 3 * time.Second
 )
@@ -37,24 +37,24 @@ const (
 type attachment struct {
 	master  string // host:port
 	welcome *protocol.WorkerWelcome
-	send    chan *protocol.WorkerMessage // received from until over is closed
+	send    chan *protocol.WorkerMessage // messages for the master; the connector receives and sends them until over is closed
 	over    chan struct{}                // closed when the stream has ended
 }
 
-// connector keeps the worker attached to the master that leads.
+// connector attaches the worker to the leading master, and again whenever the stream ends.
 type connector struct {
 	masters *masters
 	logger  *slog.Logger
-	hello   func(ctx context.Context) (*protocol.WorkerHello, error) // the worker's current state
+	hello   func(ctx context.Context) (*protocol.WorkerHello, error) // returns the worker's current state
 	events  chan<- event
 
-	slow         time.Duration // slowMasterTimeout
-	term         uint64        // the highest term number of all welcomes so far
-	unregistered bool          // Unregister, the worker's last message, was sent
+	slow         time.Duration // limits the wait for slow masters: slowMasterTimeout, except in tests
+	term         uint64        // the highest term number of a welcome so far
+	unregistered bool          // whether Unregister, the worker's last message, was sent
 }
 
-// Events for the worker's event loop: a stream to a master began, brought a message
-// (order) or ended, or a master refused the worker.
+// Events that the connector sends to the worker's event loop: a stream to a master has begun,
+// has received a message (order) or has ended, or a master has refused the worker.
 type (
 	attached struct{ to *attachment }
 	ordered  struct {
@@ -65,7 +65,7 @@ type (
 	refused  struct{ err *RefusedError }
 )
 
-// run attaches to masters until ctx ends or the worker has unregistered.
+// run attaches the worker to masters until ctx ends or the worker has unregistered.
 func (c *connector) run(ctx context.Context) {
 	pause := shortestPause
 	for ctx.Err() == nil {
@@ -73,7 +73,7 @@ func (c *connector) run(ctx context.Context) {
 		case streamEnded:
 			pause = shortestPause
 		case newMaster:
-			continue // without a pause: the named master should lead
+			continue // without a pause, because the master that the standby named should lead
 		}
 		if c.unregistered {
 			return
@@ -87,20 +87,21 @@ func (c *connector) run(ctx context.Context) {
 	}
 }
 
-// outcome is the result of a round in which all masters were asked.
+// outcome is the result of a round, in which hellos are sent to all masters.
 type outcome int
 
 const (
 	noLeader    outcome = iota
-	newMaster           // a standby named an unknown leader
-	streamEnded         // of a leader that welcomed the worker
+	newMaster           // a standby has named a leader that was unknown
+	streamEnded         // the stream of a leader that had welcomed the worker has ended
 )
 
-// attach asks all masters at once, and serves the leader's stream until the stream ends.
+// attach sends hellos to all masters at once, and serves the stream to the leader until the
+// stream ends.
 func (c *connector) attach(ctx context.Context) outcome {
 	hello, err := c.hello(ctx)
 	if err != nil {
-		return noLeader // the worker ends
+		return noLeader // the worker is ending
 	}
 	found, refusals := c.askAll(ctx, hello)
 	if found != nil {
@@ -134,13 +135,13 @@ func (c *connector) attach(ctx context.Context) outcome {
 type answer struct {
 	master string
 	stream attachStream
-	end    context.CancelCauseFunc // of the stream
-	first  *protocol.WorkerOrder   // the master's first message, with the welcome
-	err    error                   // why there is no stream
+	end    context.CancelCauseFunc // ends the stream
+	first  *protocol.WorkerOrder   // the master's first message, which contains the welcome (the reply to the hello)
+	err    error                   // why there is no stream; nil if there is one
 }
 
-// askAll asks all masters at once. It returns the first answer with a welcome or, if there
-// is none, each master's error.
+// askAll sends hellos to all masters at once. It returns the first answer with a welcome. If
+// there is none, it returns the error of each master.
 func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer, map[string]error) {
 	masters := c.masters.All()
 	answers := make(chan *answer, len(masters))
@@ -171,14 +172,15 @@ func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*a
 	return found, refusals
 }
 
-// errOtherLeads ends streams to other masters after one has welcomed the worker.
+// errOtherLeads is the cause with which the streams to other masters are ended after one
+// master has welcomed the worker.
 var errOtherLeads = errors.New("another master leads")
 
 // errSlow is the error of a master that has not answered within slowMasterTimeout.
 var errSlow = errors.New("it does not answer")
 
-// ask sends a hello to a master and waits for the answer until round ends. The stream
-// ends when alive ends.
+// ask sends a hello to a master, and waits for the welcome until the context round ends. The
+// stream ends when the context alive ends.
 func (c *connector) ask(alive, round context.Context, master string, hello *protocol.WorkerHello) *answer {
 	ctx, end := context.WithCancelCause(alive)
 	a := &answer{master: master, end: end}
@@ -194,7 +196,7 @@ func (c *connector) ask(alive, round context.Context, master string, hello *prot
 	return a
 }
 
-// sendHello opens the stream, sends the hello and receives the first order.
+// sendHello opens a stream to the master, sends the hello and receives the first order.
 func (c *connector) sendHello(ctx context.Context, a *answer, hello *protocol.WorkerHello) error {
 	connection, err := c.masters.Connection(a.master)
 	if err != nil {
@@ -203,7 +205,7 @@ func (c *connector) sendHello(ctx context.Context, a *answer, hello *protocol.Wo
 	if a.stream, err = protocol.NewWorkerClient(connection).Attach(ctx); err != nil {
 		return err
 	}
-	_ = a.stream.Send(&protocol.WorkerMessage{Hello: hello}) // if it fails, Recv returns the reason
+	_ = a.stream.Send(&protocol.WorkerMessage{Hello: hello}) // if Send fails, Recv returns the reason
 	if a.first, err = a.stream.Recv(); err != nil {
 		return err
 	}
@@ -218,17 +220,17 @@ func (c *connector) sendHello(ctx context.Context, a *answer, hello *protocol.Wo
 	return nil
 }
 
-// RefusedError is returned if a master refuses the worker.
+// RefusedError means that a master has refused the worker.
 type RefusedError struct {
 	Master string // host:port
-	Reason string // the master's
+	Reason string // the reason from the master
 }
 
 func (e *RefusedError) Error() string {
 	return "master " + e.Master + " does not take this worker: " + e.Reason
 }
 
-// isRefusal reports whether err is a refusal that a retry would get again.
+// isRefusal reports whether err is a refusal that a retry would not change.
 func isRefusal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:
@@ -237,7 +239,7 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// reason returns a call's error without gRPC's prefix.
+// reason returns the text of a call's error without gRPC's prefix.
 func reason(err error) string {
 	if s, ok := status.FromError(err); ok {
 		return s.Message()
@@ -255,7 +257,8 @@ func causeOr(ctx context.Context, err error) error {
 
 type attachStream = grpc.BidiStreamingClient[protocol.WorkerMessage, protocol.WorkerOrder]
 
-// serve passes messages both ways until the stream ends.
+// serve passes orders to the event loop, and the worker's messages to the master, until the
+// stream ends.
 func (c *connector) serve(ctx context.Context, found *answer) error {
 	defer found.end(nil)
 	stream := found.stream
@@ -266,14 +269,14 @@ func (c *connector) serve(ctx context.Context, found *answer) error {
 		return err
 	}
 	sent := make(chan struct{})
-	unregistered := false // belongs to the sender until sent is closed
+	unregistered := false // only the sending goroutine uses it until sent is closed
 	go func() {
 		defer close(sent)
 		for {
 			select {
 			case message := <-a.send:
 				if stream.Send(message) != nil {
-					return // Recv returns the reason
+					return // Recv returns the error
 				}
 				if message.GetUnregister() != nil {
 					unregistered = true

@@ -24,7 +24,7 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// TestAMasterWithoutHeartbeatIntervalIsRefused: otherwise it would consider the worker dead.
+// Without heartbeats, the master would consider the worker dead.
 func TestAMasterWithoutHeartbeatIntervalIsRefused(t *testing.T) {
 	m := startMaster(t)
 	m.want(0)
@@ -96,12 +96,12 @@ func TestAWorkerAttachesToARestartedMaster(t *testing.T) {
 
 func TestAWorkerFollowsTheLeader(t *testing.T) {
 	leader, standby, silent := startMaster(t), startMaster(t), startMaster(t)
-	standby.refuse(protocol.StandbyError(leader.address)) // the worker does not know that address yet
+	standby.refuse(protocol.StandbyError(leader.address)) // the worker does not know the leader's address yet
 	silent.refuse(protocol.StandbyError(""))
 	startWorker(t, nil, silent, standby)
 	s := leader.attached()
 
-	// The leader stops, and the other one leads.
+	// The leader stops leading, and the standby becomes the leader.
 	leader.refuse(protocol.StandbyError(""))
 	standby.refuse(nil)
 	close(s.orders)
@@ -125,8 +125,8 @@ func TestAMasterOfAnEarlierTermIsRefused(t *testing.T) {
 	older.refuse(protocol.StandbyError(newer.address))
 	w := startWorker(t, nil, older, newer)
 	s := newer.attached()
-	s.await(func(m *protocol.WorkerMessage) bool { return m.GetHeartbeat() != nil }) // by now, older has refused the worker
-	older.refuse(nil)                                                                // older does not know yet that another master leads
+	s.await(func(m *protocol.WorkerMessage) bool { return m.GetHeartbeat() != nil }) // by now, the worker has refused older
+	older.refuse(nil)                                                                // older has not learned yet that another master leads
 	newer.refuse(status.Error(codes.Unavailable, "cut off"))
 	close(s.orders)
 	older.attached()
@@ -136,7 +136,7 @@ func TestAMasterOfAnEarlierTermIsRefused(t *testing.T) {
 }
 
 func TestAMasterThatHangsDoesNotDelayARound(t *testing.T) {
-	hanging, err := net.Listen("tcp", "127.0.0.1:0") // without accepting
+	hanging, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts connections
 	require.NoError(t, err)
 	defer func() { require.NoError(t, hanging.Close()) }()
 	m := startMaster(t)
@@ -203,7 +203,7 @@ func TestAnEndedWorkerLeavesNoGoroutines(t *testing.T) {
 	w.stop()
 	require.NoError(t, w.end())
 	for began := time.Now(); goleak.Find(before) != nil && time.Since(began) < timeout; {
-		continue // no pause is needed, as Find waits a little
+		continue // no pause is needed, because Find waits a little
 	}
 	goleak.VerifyNone(t, before)
 }
@@ -229,7 +229,7 @@ func TestADecommissionedWorkerEndsWhenNothingRuns(t *testing.T) {
 			require.Equal(t, test.reason, said.GetReason())
 			require.Zero(t, said.GetDeadline())
 
-			// The worker accepts nothing new, not even from a new master.
+			// The worker accepts no new executors, not even from a new master.
 			s.order(launchOrder(m.launchOf(2, "wait")))
 			require.Contains(t, s.executor(2, protocol.ExecutorState_EXECUTOR_LOST).GetText(), "is being decommissioned: "+test.reason)
 			close(s.orders)

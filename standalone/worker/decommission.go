@@ -12,13 +12,13 @@ import (
 
 type decommission struct {
 	reason   string
-	deadline time.Time // when all that still runs is stopped; zero for never
+	deadline time.Time // when the processes that still run are stopped; the zero time means never
 	timer    *time.Timer
 }
 
-// startDecommission makes the worker accept nothing new, and exit once all its
-// processes have ended. The master notifies applications, whose executors finish
-// their tasks.
+// startDecommission makes the worker accept no new executors or drivers, and stop when all its
+// processes have ended. The master notifies the applications, whose executors finish their
+// tasks.
 func (w *worker) startDecommission(reason string) {
 	if w.decommission != nil || w.stopping != nil {
 		return
@@ -44,7 +44,8 @@ func stoppingMessage() *protocol.WorkerMessage {
 	return &protocol.WorkerMessage{Decommissioning: &protocol.Decommissioning{Reason: errStopped.Error()}}
 }
 
-// timeout returns a channel that receives at the deadline.
+// timeout returns a channel that receives a value at the deadline. The channel is nil if there
+// is no deadline.
 func (d *decommission) timeout() <-chan time.Time {
 	if d == nil || d.timer == nil {
 		return nil
@@ -52,9 +53,10 @@ func (d *decommission) timeout() <-chan time.Time {
 	return d.timer.C
 }
 
-// DecommissionSignal returns a channel for Options.Decommission. It receives once
-// when this process gets SIGPWR, as for Spark's workers, until stop is called, but
-// never on systems without that signal.
+// DecommissionSignal returns a channel for Options.Decommission. The channel receives one
+// value when this process receives SIGPWR, the signal with which Spark's workers are
+// decommissioned. It receives nothing on systems without this signal. stop ends the reception
+// of the signal.
 func DecommissionSignal() (reasons <-chan string, stop func()) {
 	received := make(chan string, 1)
 	if decommissionSignal == nil {

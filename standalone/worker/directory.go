@@ -13,9 +13,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// A worker's directory contains the cache, and a directory for each application and driver.
-// The subdirectory "shuffle" of an application's directory has the map outputs that the
-// worker serves. Each executor, or each launch of the driver, has a subdirectory with
+// A worker's directory contains the cache, and a directory for each application and driver. In
+// an application's directory, the subdirectory "shuffle" has the map outputs that the worker
+// serves. Each executor, and each launch of a driver, has a subdirectory with
 //
 //	work   its working directory
 //	tmp    its temporary files, which are removed when it ends
@@ -37,8 +37,8 @@ type processDirectory string
 
 func (d processDirectory) part(name string) string { return filepath.Join(string(d), name) }
 
-// prepare creates the directory, and removes files of an earlier process of the same name.
-// If again is set, it keeps the logs.
+// prepare creates the directory, and removes the files of an earlier process with the same
+// name. If again is set, it does not remove the logs.
 func (d processDirectory) prepare(again bool) error {
 	old := []string{d.part(workPart), d.part(tmpPart), d.part(secretPart)}
 	if !again {
@@ -60,12 +60,12 @@ func (d processDirectory) prepare(again bool) error {
 	return nil
 }
 
-// removeTemporary removes temporary files and secrets after the process has ended.
+// removeTemporary removes the temporary files and the credentials after the process has ended.
 func (d processDirectory) removeTemporary() error {
 	return errors.Join(os.RemoveAll(d.part(secretPart)), os.RemoveAll(d.part(tmpPart)))
 }
 
-// removeWorkDirectories removes what an application has stored, but not its logs.
+// removeWorkDirectories removes all files of an application except its logs.
 func removeWorkDirectories(application string) error {
 	entries, err := os.ReadDir(application)
 	if errors.Is(err, os.ErrNotExist) {
@@ -83,7 +83,7 @@ func removeWorkDirectories(application string) error {
 	return errors.Join(problems...)
 }
 
-// plainName is the form of ids that can name directories.
+// plainName is the form of ids that are used as names of directories.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 func checkID(id string) error {
@@ -93,16 +93,17 @@ func checkID(id string) error {
 	return nil
 }
 
-// workDirectory is a worker's directory, which it has locked.
+// workDirectory is a worker's directory. The worker has locked it.
 type workDirectory struct {
 	path string
 	lock *os.File
 }
 
-// defaultDirectories is how many directories in the user's home are tried without worker.dir.
+// defaultDirectories is the number of directories in the user's home that are tried if
+// worker.dir is not set.
 const defaultDirectories = 64
 
-// errTaken is returned if another worker has locked the directory.
+// errTaken means that another worker has locked the directory.
 var errTaken = errors.New("another running worker uses this directory")
 
 // lockDirectory creates and locks the directory at path or, if path is "", the first
@@ -156,12 +157,13 @@ func (d *workDirectory) release() error { return d.lock.Close() }
 // join returns the directory of an application or a driver.
 func (d *workDirectory) join(owner string) string { return filepath.Join(d.path, owner) }
 
-// processDirectory returns the directory of an application's executor or a driver's launch.
+// processDirectory returns the directory of one process of owner: an executor of an application,
+// or one launch of a driver, which may be launched several times.
 func (d *workDirectory) processDirectory(owner, process string) processDirectory {
 	return processDirectory(filepath.Join(d.path, owner, process))
 }
 
-// owners returns the applications and drivers that have a directory.
+// owners returns the ids of the applications and drivers that have a directory.
 func (d *workDirectory) owners() ([]string, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -176,7 +178,8 @@ func (d *workDirectory) owners() ([]string, error) {
 	return owners, nil
 }
 
-// checkFileName fails unless the name is a file's inside the working directory.
+// checkFileName returns an error unless name is a relative path of a file inside the working
+// directory.
 func checkFileName(name string) error {
 	if !filepath.IsLocal(name) || name == "." || slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "") {
 		return fmt.Errorf("file name %q: want one in the working directory", name)
@@ -184,8 +187,8 @@ func checkFileName(name string) error {
 	return nil
 }
 
-// lockFile locks a file until it is closed. It fails with errTaken if another
-// process has locked it.
+// lockFile locks a file. The lock is released when the file is closed. lockFile fails with
+// errTaken if another process has locked the file.
 func lockFile(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

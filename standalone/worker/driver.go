@@ -19,22 +19,22 @@ import (
 )
 
 const (
-	// A failed supervised driver is restarted after a pause, which doubles from firstRestart to
-	// longestRestart. A run longer than steadyRun resets the pause. (Spark's DriverRunner
-	// doubles it without a limit.)
+	// A supervised driver that fails is restarted after a pause. The pause doubles from
+	// firstRestart to longestRestart. After a run that took longer than steadyRun, it is
+	// firstRestart again. (The pause of Spark's DriverRunner doubles without a limit.)
 	firstRestart   = time.Second
 	longestRestart = time.Minute
 	steadyRun      = 5 * time.Second
 )
 
-// driverChanged is the event of a driver's new state.
+// driverChanged is the event that the state of a driver has changed.
 type driverChanged struct {
-	key    string // in worker.running
+	key    string // key in worker.running
 	report *protocol.DriverReport
 }
 
-// launchDriver starts a driver, unless the worker knows this launch or a later one.
-// It stops an earlier launch.
+// launchDriver starts a driver, unless the worker has already received the order for this
+// launch or a later one. It stops an earlier launch of the driver.
 func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	id, launched := order.GetDriverId(), order.GetLaunch()
 	if known := w.reports.drivers[id]; known != nil {
@@ -81,7 +81,9 @@ func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	})
 }
 
-// supervise runs a driver, and restarts a supervised one if it fails.
+// supervise calls run, which runs a driver until it ends. If the driver fails and supervised
+// is set, supervise restarts it: it calls the function again with the length of the pause,
+// waits for the pause, and calls run once more.
 func supervise(ctx context.Context, supervised bool, run func() (ending, error), again func(e ending, pause time.Duration)) (ending, error) {
 	pause := firstRestart
 	for {
@@ -103,8 +105,9 @@ func supervise(ctx context.Context, supervised bool, run func() (ending, error),
 	}
 }
 
-// driverEnding returns the state, exit code and text to report for an ended driver.
-// cause is set if the worker stopped the driver, failure if it could not be run.
+// driverEnding returns the state, the exit code and the text to report for a driver that has
+// ended. cause is set if the worker has stopped the driver. failure is set if the driver could
+// not be run.
 func driverEnding(cause error, e ending, failure error) (protocol.DriverState, int, string) {
 	switch {
 	case errors.Is(cause, errKilled):
@@ -119,8 +122,8 @@ func driverEnding(cause error, e ending, failure error) (protocol.DriverState, i
 	return protocol.DriverState_DRIVER_FINISHED, 0, ""
 }
 
-// driverChanged handles the new state of a driver's launch. It reports the state to the
-// master, unless a later launch has replaced this one.
+// driverChanged processes the new state of a driver's launch. It reports the state to the
+// master, unless a later launch has replaced this launch.
 func (w *worker) driverChanged(e driverChanged) {
 	known := w.reports.drivers[e.report.GetDriverId()]
 	if known == nil || known.report.GetLaunch() <= e.report.GetLaunch() {
@@ -137,12 +140,12 @@ func (w *worker) driverChanged(e driverChanged) {
 	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killDriver stops a driver at the master's order. launched is the launch's number; 0 means
-// any.
+// killDriver stops a driver, as the master has ordered. launched is the number of the launch
+// to stop; 0 means any.
 func (w *worker) killDriver(id string, launched uint32) {
 	known := w.reports.drivers[id]
 	if known != nil && launched != 0 && launched < known.report.GetLaunch() {
-		return // a later launch has replaced it
+		return // a later launch has replaced the launch to stop
 	}
 	if known != nil {
 		if r := w.running[id+"/"+strconv.FormatUint(uint64(known.report.GetLaunch()), 10)]; r != nil {
@@ -155,12 +158,12 @@ func (w *worker) killDriver(id string, launched uint32) {
 			DriverId: id, Launch: launched, State: protocol.DriverState_DRIVER_ERROR, Text: "its worker does not have it",
 		}))
 	case known.report.GetState().Ended():
-		w.enqueue(w.reports.setDriver(known.report)) // the driver's end was not acknowledged yet
+		w.enqueue(w.reports.setDriver(known.report)) // report the driver's end again, because it was not acknowledged
 	}
 }
 
-// runDriver runs a driver's program to its end, with the settings of this cluster. It does
-// not set launch.EnvRole, because a process without a role runs the driver.
+// runDriver runs a driver's program until it ends, with settings for this cluster. It does not
+// set launch.EnvRole, because a process without a role runs the driver.
 func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, name string, again bool, started func(pid int)) (ending, error) {
 	description := order.GetDescription()
 	home := w.directory.processDirectory(order.GetDriverId(), name)
@@ -185,9 +188,9 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 	}, started)
 }
 
-// driverSettings returns the environment variable with a driver's settings. If the worker
-// has a secret but no certificates, it writes a key derived from the secret into the
-// directory.
+// driverSettings returns the environment variable that has a driver's settings. If the
+// worker's credentials are from a secret, it writes the key that is derived from the secret
+// into the directory.
 func (w *worker) driverSettings(directory string, properties map[string]string) (map[string]string, error) {
 	credentials, err := w.options.Credentials.WriteForChild(directory)
 	if err != nil {
@@ -200,7 +203,7 @@ func (w *worker) driverSettings(directory string, properties map[string]string) 
 	for _, key := range []config.Key[string]{
 		config.AuthenticateSecret, config.AuthenticateSecretFile, config.SSLCertFile, config.SSLKeyFile, config.SSLCAFile, config.DriverBind,
 	} {
-		delete(settings, key.Name()) // these settings are for the submitter's machine
+		delete(settings, key.Name()) // these settings apply only to the submitter's machine
 	}
 	maps.Copy(settings, credentials)
 	settings[config.Master.Name()] = masterurl.StandaloneURL(w.masters.All()...)

@@ -98,8 +98,8 @@ func TestDriversOfAStoppingWorkerAreLost(t *testing.T) {
 	handle(t, directory, "process")
 	s.driver(protocol.DriverState_DRIVER_RUNNING)
 	w.stop()
-	// The master must know that the worker accepts nothing before it gets the report of
-	// a driver that it might launch again.
+	// The master must learn that the worker accepts no launches before it receives the report
+	// of a driver's end, because it might launch the driver on this worker again.
 	s.await(func(message *protocol.WorkerMessage) bool {
 		require.Empty(t, message.GetReport().GetDrivers())
 		return message.GetDecommissioning().GetReason() == errStopped.Error()
@@ -119,7 +119,7 @@ func TestEndsOfStoppedDrivers(t *testing.T) {
 		{errStopped, nil, 1, protocol.DriverState_DRIVER_LOST},
 		{errDeadline, nil, -9, protocol.DriverState_DRIVER_LOST},
 		{errStopped, errors.New("no time to start"), 0, protocol.DriverState_DRIVER_LOST},
-		{errStopped, nil, 0, protocol.DriverState_DRIVER_FINISHED}, // status 0 shows that it did its work
+		{errStopped, nil, 0, protocol.DriverState_DRIVER_FINISHED}, // exit status 0 shows that the driver has completed its work
 	} {
 		state, _, _ := driverEnding(test.cause, ending{code: test.code}, test.failure)
 		require.Equal(t, test.want, state, test)
@@ -130,7 +130,7 @@ func TestASupervisedDriverIsRestarted(t *testing.T) {
 	m := startMaster(t)
 	w := startWorker(t, nil, m)
 	s := m.attached()
-	// The driver fails the first time, and finds its own file the second time.
+	// The driver fails in the first run, and finds its own file in the second run.
 	order := m.driverOf(1, true, "once", filepath.Join(t.TempDir(), "been here"))
 	s.order(order)
 	again := s.await(func(m *protocol.WorkerMessage) bool {
@@ -156,7 +156,7 @@ func TestADriverIsKilledAndLaunchedAgain(t *testing.T) {
 	s.order(m.driverOf(2, true, "wait"))
 	require.True(t, hasEnded(t, first, timeout), "a later launch ends the earlier one")
 	second, _ := handle(t, directory, "process")
-	s.order(&protocol.WorkerOrder{KillDrivers: []*protocol.KillDriver{{DriverId: driver, Launch: 1}}}) // ignored: launch 1 is over
+	s.order(&protocol.WorkerOrder{KillDrivers: []*protocol.KillDriver{{DriverId: driver, Launch: 1}}}) // ignored, because launch 1 has ended
 	require.Equal(t, uint32(2), s.driver(protocol.DriverState_DRIVER_RUNNING).GetLaunch())
 	close(s.orders)
 	s = m.attached()
@@ -173,13 +173,14 @@ func TestADriverIsKilledAndLaunchedAgain(t *testing.T) {
 	require.Equal(t, uint32(3), unknown.GetLaunch())
 }
 
-// failing returns a driver that fails after a duration each time.
+// failing returns a function that runs a driver, which fails after the next one of the
+// durations.
 func failing(after ...time.Duration) func() (ending, error) {
 	return func() (ending, error) {
 		if len(after) == 0 {
 			return ending{}, nil
 		}
-		time.Sleep(after[0]) // on the fake clock of a synctest bubble
+		time.Sleep(after[0]) // on the fake clock of synctest
 		after = after[1:]
 		return ending{code: 1}, nil
 	}

@@ -11,15 +11,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// reference matches {{NAME}} in the value of an application's variable. As on a NodeManager,
-// it is replaced by the value that NAME had before the application's variables were added.
+// reference matches {{NAME}} in the value of an application's variable. This reference is
+// replaced by the value that the variable NAME had before the application's variables were
+// added, as on a NodeManager.
 var reference = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_]*\}\}`)
 
 // environment maps the names of a process's environment variables to their values.
 type environment map[string]string
 
-// inherited returns the worker's own environment without settings, credentials, and
-// variables for the worker process only.
+// inherited returns the worker's environment without settings, credentials, and variables that
+// are only for the worker's process.
 func inherited(environ []string) environment {
 	e := environment{}
 	for _, entry := range environ {
@@ -27,7 +28,7 @@ func inherited(environ []string) environment {
 		switch {
 		case !ok || name == "":
 		case strings.HasPrefix(name, config.EnvironmentPrefix):
-			// These variables may contain the cluster's secret.
+			// The variables of this case may contain the cluster's secret.
 		case name == security.TokenFileVariable, name == "NOTIFY_SOCKET", name == "GOMAXPROCS", name == "GOMEMLIMIT":
 		default:
 			e[name] = value
@@ -36,8 +37,8 @@ func inherited(environ []string) environment {
 	return e
 }
 
-// add sets variables. In their values, {{NAME}} is replaced by the earlier value of
-// that variable, <LOG_DIR> by logs, and <CPS> by ":".
+// add sets variables. In their values, {{NAME}} is replaced by the value that the variable
+// NAME had before, <LOG_DIR> by logs, and <CPS> by ":".
 func (e environment) add(variables map[string]string, logs string) {
 	before := maps.Clone(e)
 	marks := strings.NewReplacer("<LOG_DIR>", logs, "<CPS>", string(os.PathListSeparator))

@@ -18,13 +18,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// executorChanged is the event of an executor's new state.
+// executorChanged is the event that the state of an executor has changed.
 type executorChanged struct {
-	key    string // in worker.running
+	key    string // key in worker.running
 	report *protocol.ExecutorReport
 }
 
-// launchExecutor starts an executor, unless the worker has received the order before.
+// launchExecutor starts an executor, unless the worker has already received the order.
 func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	id := executorID{order.GetApplicationId(), order.GetExecutorId()}
 	if w.reports.executors[id] != nil {
@@ -64,9 +64,9 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	})
 }
 
-// executorEnding returns the state, exit code and text to report for an ended
-// executor. cause is set if the worker stopped the executor, failure if it could not
-// be run.
+// executorEnding returns the state, the exit code and the text to report for an executor that
+// has ended. cause is set if the worker has stopped the executor. failure is set if the
+// executor could not be run.
 func executorEnding(cause error, e ending, failure error) (protocol.ExecutorState, int, string) {
 	switch {
 	case errors.Is(cause, errKilled):
@@ -92,14 +92,14 @@ func (w *worker) executorChanged(e executorChanged) {
 	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killExecutor stops an executor at the master's order.
+// killExecutor stops an executor, as the master has ordered.
 func (w *worker) killExecutor(id executorID) {
 	if r := w.running[id.application+"/"+strconv.FormatUint(uint64(id.executor), 10)]; r != nil {
 		r.end(errKilled)
 		return
 	}
 	if known := w.reports.executors[id]; known != nil {
-		w.enqueue(w.reports.setExecutor(known.report)) // the executor's end was not acknowledged yet
+		w.enqueue(w.reports.setExecutor(known.report)) // report the executor's end again, because it was not acknowledged
 		return
 	}
 	w.enqueue(w.reports.setExecutor(&protocol.ExecutorReport{
@@ -107,7 +107,7 @@ func (w *worker) killExecutor(id executorID) {
 	}))
 }
 
-// runExecutor prepares an executor's directory and runs it to its end.
+// runExecutor prepares an executor's directory, and runs the executor until it ends.
 func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor, name, logURL string, started func(pid int)) (ending, error) {
 	home := w.directory.processDirectory(order.GetApplicationId(), name)
 	command, profile := order.GetCommand(), order.GetProfile()
@@ -138,7 +138,8 @@ func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor
 	}, started)
 }
 
-// writePass writes pass, the executor's secret for its driver, as writeCredentials does.
+// writePass writes the executor's secret for its driver (pass) to a file, as writeCredentials
+// does.
 func writePass(directory string, pass []byte) (path string, err error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
@@ -149,8 +150,8 @@ func writePass(directory string, pass []byte) (path string, err error) {
 	return writeCredentials(directory, encoded)
 }
 
-// writeCredentials writes a process's credentials, encoded, into a file that only this
-// user can read, and returns its path.
+// writeCredentials writes the encoded credentials of a process to a file that only this user
+// can read. It returns the file's path.
 func writeCredentials(directory string, encoded []byte) (path string, err error) {
 	path = filepath.Join(directory, "credentials")
 	if err := os.WriteFile(path, encoded, 0o600); err != nil {
@@ -161,20 +162,20 @@ func writeCredentials(directory string, encoded []byte) (path string, err error)
 
 // launchSpec describes a process that runIn starts.
 type launchSpec struct {
-	mark          string // unique among the worker's processes
+	mark          string // identifies the process; unique among the worker's processes
 	program       *protocol.File
 	files         []*protocol.File
 	arguments     []string
 	cores         int
 	memory        config.Size // determines the Go runtime's memory limit
 	resources     map[string][]string
-	userVariables map[string]string                                 // the application's variables
-	variables     map[string]string                                 // bobbin's
-	secrets       func(directory string) (map[string]string, error) // writes files with secrets and returns the variables that name them
-	restarted     bool                                              // a restart, which keeps the logs
+	userVariables map[string]string                                 // variables that the application sets
+	variables     map[string]string                                 // variables that bobbin sets
+	secrets       func(directory string) (map[string]string, error) // writes files with secrets, and returns the variables that name the files
+	restarted     bool                                              // whether the process is restarted, so that its earlier logs remain
 }
 
-// runIn runs a process in a prepared directory to its end.
+// runIn prepares a directory and runs a process in it until the process ends.
 func (w *worker) runIn(ctx context.Context, home processDirectory, spec launchSpec, started func(pid int)) (e ending, err error) {
 	if err := home.prepare(spec.restarted); err != nil {
 		return ending{}, err
@@ -203,9 +204,9 @@ func (w *worker) runIn(ctx context.Context, home processDirectory, spec launchSp
 	}, started)
 }
 
-// environmentOf returns a process's environment: the worker's own, the process's
-// directories, limits for the Go runtime, the application's variables and bobbin's.
-// Later variables of the same name win.
+// environmentOf returns a process's environment: the worker's environment, the process's
+// directories, limits for the Go runtime, the application's variables, and bobbin's variables.
+// If a name occurs more than once, the last value applies.
 func (w *worker) environmentOf(home processDirectory, spec launchSpec) ([]string, error) {
 	e := inherited(os.Environ())
 	logs := home.part(logsPart)

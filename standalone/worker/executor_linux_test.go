@@ -42,7 +42,7 @@ func killOrder(id uint32) *protocol.WorkerOrder {
 	return &protocol.WorkerOrder{KillExecutors: []*protocol.KillExecutor{{ApplicationId: app, ExecutorId: id}}}
 }
 
-// notes returns a directory for process ids.
+// notes returns a directory into which processes write their ids.
 func notes(t *testing.T) string {
 	directory := t.TempDir()
 	t.Setenv("TEST_NOTES", directory)
@@ -167,7 +167,8 @@ func TestReportsOfExecutorEnds(t *testing.T) {
 	}
 	require.Equal(t, []string{"1", "2", "3", "5", "6", "7"}, entriesOf(t, filepath.Join(w.directory, app)))
 
-	// A launch waits for its program, which no master has. Its executor can be killed meanwhile.
+	// The launch waits for the executor's program, which no master has. The executor can be
+	// killed meanwhile.
 	s.order(launchOrder(lacking))
 	s.executor(4, protocol.ExecutorState_EXECUTOR_LAUNCHING)
 	s.order(killOrder(4))
@@ -218,7 +219,7 @@ func TestProcessesOfAnExecutorEndWithIt(t *testing.T) {
 		require.True(t, hasEnded(t, pidfd, 0), "%s lives on", name)
 	}
 	s.order(killOrder(10))
-	s.executor(10, protocol.ExecutorState_EXECUTOR_KILLED) // executor 10 was not killed with executor 1
+	s.executor(10, protocol.ExecutorState_EXECUTOR_KILLED) // killing executor 1 did not kill executor 10
 }
 
 func TestAnExecutorMayEndOnSIGTERM(t *testing.T) {
@@ -229,7 +230,7 @@ func TestAnExecutorMayEndOnSIGTERM(t *testing.T) {
 	s.order(launchOrder(m.launchOf(1, "wait")))
 	pidfd, _ := handle(t, directory, "process")
 	s.order(killOrder(1))
-	s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED) // SIGTERM was enough: SIGKILL would follow after 10 minutes
+	s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED) // SIGTERM has ended the executor, because SIGKILL would follow only after 10 minutes
 	require.True(t, hasEnded(t, pidfd, 0))
 }
 
@@ -438,8 +439,9 @@ func TestExecutorsEndIfWorkerAndGuardAreKilled(t *testing.T) {
 	require.NoError(t, syscall.Kill(beside, syscall.SIGKILL))
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	require.True(t, hasEnded(t, everyone["process"], timeout))
-	_ = worker.Wait() // after the worker's end its directory is free
-	// Only the next worker can kill the remaining processes.
+	_ = worker.Wait() // after the worker has ended, its directory is unlocked
+	// Only the next worker can kill the remaining processes, because both the worker and its
+	// guard were killed.
 	workerProcess(t, workerDirectory, m)
 	m.attached()
 	for name, pidfd := range everyone {

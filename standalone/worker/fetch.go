@@ -15,29 +15,30 @@ import (
 )
 
 const (
-	// fetchTimeout bounds the search for a file at the masters, and the time without progress
-	// during a transfer. fetchPause is the pause between two rounds in which all masters are
-	// asked.
+	// fetchTimeout limits the time without progress: in the search for a master that has the
+	// file, and in the transfer. In each round of attempts, all masters are tried. fetchPause
+	// is the pause between two rounds.
 	fetchTimeout = time.Minute
 	fetchPause   = time.Second
 )
 
-// masters are the worker's masters, which have files.
+// masters are the worker's masters, from which files are fetched.
 type masters struct{ *protocol.Masters }
 
 func newMasters(addresses []string, dial []grpc.DialOption) *masters {
 	return &masters{protocol.NewMasters(addresses, dial)}
 }
 
-// fetch fetches the file with the SHA-256 hash from any master that has it. Each
-// attempt first calls the rewriter's restart.
+// fetch fetches the file with the SHA-256 hash from any master that has it. It calls
+// to.restart before each attempt.
 func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	timeout := time.AfterFunc(fetchTimeout, giveUp)
 	defer timeout.Stop()
-	// Hundreds of workers may fetch from one master, slowly, so time out only without progress.
-	// Only bytes beyond those of earlier attempts count as progress.
+	// Hundreds of workers may fetch from one master at the same time, so transfers can be
+	// slow. Therefore only the time without progress is limited. Only bytes beyond those of
+	// earlier attempts count as progress.
 	farthest := int64(0)
 	progress := func(got int64) {
 		if got > farthest {
@@ -64,16 +65,17 @@ func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	}
 }
 
-// rewriter is a writer whose restart discards what has been written.
+// rewriter is a writer. Its method restart discards the bytes written so far.
 type rewriter interface {
 	io.Writer
 	restart() error
 }
 
-// errDisk is in the error if a fetched file cannot be written.
+// An error wraps errDisk if a fetched file cannot be written.
 var errDisk = errors.New("cannot be written here")
 
-// fetchFrom fetches a file from one master, and reports the bytes received so far to progress.
+// fetchFrom fetches a file from one master. It calls progress with the number of bytes
+// received so far.
 func (m *masters) fetchFrom(ctx context.Context, address string, hash []byte, to rewriter, progress func(got int64)) error {
 	connection, err := m.Connection(address)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// slowFiles has one content, and sends it byte by byte with pauses.
+// slowFiles serves one content. It sends the content byte by byte with pauses.
 type slowFiles struct {
 	protocol.UnimplementedFilesServer
 	content string
 	pause   time.Duration
-	most    int // bytes that are sent before the server hangs
+	most    int // number of bytes that are sent before the server hangs
 }
 
 func (f *slowFiles) Fetch(_ *protocol.FetchRequest, stream grpc.ServerStreamingServer[protocol.FetchReply]) error {
@@ -39,7 +39,7 @@ func (f *slowFiles) Fetch(_ *protocol.FetchRequest, stream grpc.ServerStreamingS
 	return nil
 }
 
-// written is the content that a fetch has written.
+// written receives the content that a fetch writes.
 type written struct{ bytes.Buffer }
 
 func (w *written) restart() error {

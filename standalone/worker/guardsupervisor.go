@@ -10,11 +10,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// guardPause is the pause after a failed attempt to start a guard.
+// guardPause is the pause before a failed start of a guard is retried.
 const guardPause = time.Second
 
-// guardSupervisor keeps a guard process (package guard) running beside the worker. A
-// replacement for a killed guard gets all sessions.
+// guardSupervisor runs a guard process (package guard) beside the worker. If the guard is
+// killed, guardSupervisor starts another one and passes all sessions to it.
 type guardSupervisor struct {
 	program, mark string
 	logger        *slog.Logger
@@ -22,12 +22,12 @@ type guardSupervisor struct {
 	running       sync.WaitGroup
 
 	mu       sync.Mutex
-	guard    *guard.Guard // nil if none could be started
+	guard    *guard.Guard // nil if no guard could be started
 	sessions map[int]bool
 }
 
-// superviseGuard starts a guard and replaces each one that ends, until close. It
-// fails if the first guard cannot be started.
+// superviseGuard starts a guard, and starts another one whenever it ends, until close is
+// called. It fails if the first guard cannot be started.
 func superviseGuard(program, mark string, logger *slog.Logger) (*guardSupervisor, error) {
 	s := &guardSupervisor{program: program, mark: mark, logger: logger, quit: make(chan struct{}), sessions: map[int]bool{}}
 	if err := s.start(); err != nil {
@@ -87,7 +87,7 @@ func (s *guardSupervisor) add(session int) {
 	defer s.mu.Unlock()
 	s.sessions[session] = true
 	if s.guard != nil {
-		_ = s.guard.Watch(session) // if it fails, the next guard gets the session
+		_ = s.guard.Watch(session) // if Watch fails, the next guard is started with this session
 	}
 }
 
@@ -100,7 +100,7 @@ func (s *guardSupervisor) remove(session int) {
 	}
 }
 
-// close makes the guard kill all remaining processes, and ends it.
+// close makes the guard kill all remaining processes. It waits until the guard has ended.
 func (s *guardSupervisor) close() error {
 	close(s.quit)
 	s.running.Wait()

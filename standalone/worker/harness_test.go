@@ -25,7 +25,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// timeout is for events that take milliseconds on an idle machine.
+// timeout limits waits for events that take milliseconds on an idle machine.
 const timeout = time.Minute
 
 // testSecret is shared by the test and workers in other processes.
@@ -44,20 +44,20 @@ type testMaster struct {
 	t       testing.TB
 	server  *grpc.Server
 	address string
-	streams chan *testStream // that workers attach
+	streams chan *testStream // receives the streams that workers have opened
 
 	mu       sync.Mutex
 	contents map[string][]byte
-	refusal  error // of hellos
+	refusal  error // error with which the master refuses hellos; nil if it accepts them
 	interval int64 // milliseconds between heartbeats
 	term     uint64
 	fetches  int
 }
 
-// testStream is the stream of a worker after the welcome.
+// testStream is a worker's stream after the welcome.
 type testStream struct {
 	hello    *protocol.WorkerHello
-	orders   chan *protocol.WorkerOrder // closed to break the stream
+	orders   chan *protocol.WorkerOrder // closing it breaks the stream
 	received chan *protocol.WorkerMessage
 	t        testing.TB
 }
@@ -142,7 +142,7 @@ func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMessa
 	}
 }
 
-// keep stores a content at the master.
+// keep stores content at the master, and returns the file's description.
 func (m *testMaster) keep(name string, content []byte) *protocol.File {
 	sum := sha256.Sum256(content)
 	m.mu.Lock()
@@ -151,7 +151,7 @@ func (m *testMaster) keep(name string, content []byte) *protocol.File {
 	return &protocol.File{Name: name, Sha256: sum[:], Size: int64(len(content))}
 }
 
-// program returns a script that starts this test binary, for executors and drivers.
+// program returns a script that starts this test binary as an executor or driver.
 func (m *testMaster) program() *protocol.File {
 	own, err := os.Executable()
 	require.NoError(m.t, err)
@@ -198,7 +198,7 @@ func (s *testStream) order(o *protocol.WorkerOrder) {
 	}
 }
 
-// await returns the first message for which wanted holds.
+// await receives messages until wanted holds for one, and returns that message.
 func (s *testStream) await(wanted func(*protocol.WorkerMessage) bool) *protocol.WorkerMessage {
 	s.t.Helper()
 	timeout := time.After(timeout)
@@ -248,7 +248,7 @@ func (s *testStream) driver(state protocol.DriverState) *protocol.DriverReport {
 	return found
 }
 
-// testWorker is a worker in this process.
+// testWorker is a worker that runs in this process.
 type testWorker struct {
 	t         testing.TB
 	directory string
@@ -316,7 +316,7 @@ func (w *testWorker) file(parts ...string) string {
 	return string(content)
 }
 
-// syncBuffer is a buffer that several goroutines may write.
+// syncBuffer is a buffer that is safe for concurrent writes.
 type syncBuffer struct {
 	mu      sync.Mutex
 	content bytes.Buffer

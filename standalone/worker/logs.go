@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// OwnerLogs lists an application's executors (ids) or a driver's launches (numbers) with logs.
+// OwnerLogs lists the processes of an application or driver that have logs: executors by their
+// ids, or a driver's launches by their numbers.
 type OwnerLogs struct {
 	Owner     string   `json:"owner"`
 	Processes []string `json:"processes"`
 }
 
-// showOwner lists the processes of an application or a driver as JSON. A process's
-// logs are at the same URL, a slash and the process's name.
+// showOwner lists the processes of an application or a driver as JSON. The URL of a process's
+// logs is the URL of this list, followed by a slash and the process's name.
 func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
 	owner := r.PathValue("owner")
 	if checkID(owner) != nil {
@@ -40,8 +41,9 @@ func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory)
 	showJSON(w, listed)
 }
 
-// LogFiles are an executor's or driver's log files, at its log URL with
-// ?format=json. Each file is at the log URL, a slash and its name.
+// LogFiles lists the log files of an executor or driver. It is served at the process's log URL
+// with ?format=json. The URL of a file is the log URL, followed by a slash and the file's
+// name.
 type LogFiles struct {
 	Owner   string    `json:"owner"`
 	Process string    `json:"process"`
@@ -55,7 +57,8 @@ type LogFile struct {
 	Modified time.Time `json:"modified"`
 }
 
-// logsOf returns the directory of a process's logs, or false for an invalid path.
+// logsOf returns the directory of a process's logs. It returns false if the request's path is
+// invalid.
 func logsOf(r *http.Request, directory *workDirectory) (string, bool) {
 	owner, process := r.PathValue("owner"), r.PathValue("process")
 	if checkID(owner) != nil || checkID(process) != nil {
@@ -98,8 +101,8 @@ func showLogs(w http.ResponseWriter, r *http.Request, directory *workDirectory) 
 	showPage(w, "logs", listed)
 }
 
-// rolled splits the name of a log file, such as stdout.2, into base name and number,
-// which is 0 for the newest file.
+// rolled splits the name of a log file, such as stdout.2, into the base name and the number.
+// The number is 0 for the newest file.
 func rolled(name string) (base string, number int) {
 	if at := strings.LastIndexByte(name, '.'); at > 0 {
 		if number, err := strconv.Atoi(name[at+1:]); err == nil && number > 0 {
@@ -109,7 +112,7 @@ func rolled(name string) (base string, number int) {
 	return name, 0
 }
 
-// showLog serves a log file, or the request's Range of it.
+// showLog serves a log file, or the part that the request's header Range selects.
 func showLog(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
 	path, ok := logsOf(r, directory)
 	if !ok {

@@ -16,20 +16,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/route"
 )
 
-// lookupTimeout bounds the lookup of this machine's own name.
+// lookupTimeout limits the lookup of this machine's own name.
 const lookupTimeout = 10 * time.Second
 
-// machine is the worker's address and its resources.
+// machine has the worker's address and its resources.
 type machine struct {
 	host      string
-	port      int // 0 until the page's port is known
+	port      int // 0 until the port of the worker's web page is known
 	cores     int
 	memory    config.Size
-	resources map[string][]string // addresses
+	resources map[string][]string // addresses, by the resource's name
 }
 
-// inspectMachine returns the worker's address and resources. They are those in the settings
-// or, where the settings say nothing, this machine's.
+// inspectMachine returns the worker's address and resources. It returns the values in the
+// settings; for values that are not set, it returns those of this machine.
 func inspectMachine(ctx context.Context, options Options) (machine, error) {
 	settings := options.Settings
 	e := machine{host: config.WorkerHost.In(settings), port: config.WorkerPort.In(settings), cores: config.WorkerCores.In(settings)}
@@ -52,13 +52,14 @@ func inspectMachine(ctx context.Context, options Options) (machine, error) {
 	return e, err
 }
 
-// defaultMemory leaves 1 GiB to the operating system, as Spark's workers do.
+// defaultMemory returns the worker's default memory: the machine's memory minus 1 GiB for the
+// operating system, as in Spark.
 func defaultMemory(machine int64) config.Size {
 	return max(config.Size(machine)-config.GiB, config.GiB)
 }
 
-// findHost returns name, if it resolves to the address from which this machine
-// connects to the masters, or else that address.
+// findHost returns name if name resolves to the address from which this machine connects to
+// the masters. Otherwise it returns that address.
 func findHost(ctx context.Context, masters []string, name string, logger *slog.Logger) (string, error) {
 	address, err := route.SourceIP(ctx, masters)
 	if err != nil {

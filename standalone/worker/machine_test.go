@@ -86,7 +86,7 @@ func TestAPageListensOnTheNextFreePort(t *testing.T) {
 	defer second.close()
 	require.Greater(t, second.port(), first.port())
 	require.LessOrEqual(t, second.port(), first.port()+morePorts)
-	_, err = listen("192.0.2.1", 0) // an address that RFC 5737 reserves for documentation
+	_, err = listen("192.0.2.1", 0) // RFC 5737 reserves this address for documentation
 	require.ErrorContains(t, err, "see worker.host and worker.ui.port")
 }
 

@@ -17,14 +17,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// machineMemory returns the memory, in bytes, of this machine or container; 0 if unreadable.
+// machineMemory returns the memory of this machine or container in bytes, or 0 if it cannot be
+// read.
 func machineMemory() int64 {
 	content, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0
 	}
 	total := memTotal(content)
-	// Containers have their limit in one of these files (cgroup versions 2 and 1).
+	// A container's memory limit is in one of these files (cgroup versions 2 and 1).
 	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		content, err := os.ReadFile(name)
 		if err != nil {
@@ -52,9 +53,9 @@ func memTotal(meminfo []byte) int64 {
 	return 0
 }
 
-// spawner starts processes from one thread that lives as long as the spawner. The
-// kernel sends the parent-death signal when the starting thread ends
-// (PR_SET_PDEATHSIG(2const)), and Go may end any other thread.
+// spawner starts all processes from one thread, which lives as long as the spawner. The kernel
+// sends a process its parent-death signal when the thread that started it ends
+// (PR_SET_PDEATHSIG(2const)), and the Go runtime may end any other thread.
 type spawner struct {
 	requests chan spawnRequest
 	running  sync.WaitGroup
@@ -65,7 +66,7 @@ type spawnRequest struct {
 	started chan error
 }
 
-// newSpawner starts the thread; close ends it.
+// newSpawner starts the spawner's thread. close ends the thread.
 func newSpawner() *spawner {
 	s := &spawner{requests: make(chan spawnRequest)}
 	s.running.Go(func() {
@@ -77,7 +78,8 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts a command in a new session. The kernel kills it when this process ends.
+// start starts a command in a new session. The kernel kills the command when this process
+// ends.
 func (s *spawner) start(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	request := spawnRequest{command, make(chan error, 1)}
@@ -90,8 +92,8 @@ func (s *spawner) close() {
 	s.running.Wait()
 }
 
-// awaitExit returns when a child process has ended. The child stays a zombie, so that its
-// process and session number is not reused.
+// awaitExit waits until a child process has ended. The child remains a zombie, so that its
+// process id and session number are not reused.
 func awaitExit(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

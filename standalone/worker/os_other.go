@@ -23,4 +23,4 @@ func (*spawner) close() {}
 
 func awaitExit(int) error { return errNotLinux }
 
-var decommissionSignal os.Signal // none
+var decommissionSignal os.Signal // no signal decommissions a worker on this system

@@ -30,19 +30,19 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = time.Minute
 	closeTimeout  = time.Second
-	// morePorts is how many higher ports are tried if the port is in use.
+	// morePorts is how many higher ports are tried if a port is in use.
 	morePorts = 16
 	logsPath  = "/logs/"
 )
 
-// page serves the worker's status and logs, and map outputs. It is read-only.
+// page serves the worker's status, its logs, and map outputs over HTTP. It is read-only.
 type page struct {
 	listener net.Listener
 	server   *http.Server
 	serving  sync.WaitGroup
 }
 
-// listen listens on the port or the next higher free one.
+// listen listens on the port or, if the port is in use, on the next higher free port.
 func listen(host string, port int) (*page, error) {
 	for more := 0; ; more++ {
 		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
@@ -65,7 +65,8 @@ func (p *page) address(host string) string { return net.JoinHostPort(host, strco
 
 func (p *page) url(host string) string { return "http://" + p.address(host) }
 
-// logURL returns the URL of a process's logs, to which a slash and a file's name are added.
+// logURL returns the URL of a process's logs. The URL of a file is this URL, followed by a
+// slash and the file's name.
 func (p *page) logURL(host, owner, process string) string {
 	return p.url(host) + logsPath + url.PathEscape(owner) + "/" + url.PathEscape(process)
 }

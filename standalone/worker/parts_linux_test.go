@@ -26,8 +26,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// The test binary is also the program of guards, workers, executors and drivers, by
-// its first argument.
+// The test binary is also the program of guards, workers, executors and drivers. An
+// environment variable or the first argument selects its role.
 func TestMain(m *testing.M) {
 	if os.Getenv(launch.EnvRole) == string(launch.RoleGuard) {
 		os.Exit(guard.Main())
@@ -41,17 +41,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// act is the main function of a program that a worker has started.
+// act is the main function of the programs that workers start. part selects the program.
 func act(part string, arguments []string) int {
 	switch part {
-	case "exit": // with a status
+	case "exit": // exit with a status
 		status, _ := strconv.Atoi(arguments[0])
 		return status
-	case "print": // lines, to both outputs
+	case "print": // print lines to stdout and stderr
 		fmt.Println("to stdout:", strings.Join(arguments, " "))
 		fmt.Fprintln(os.Stderr, "to stderr:", strings.Join(arguments, " "))
 		return 0
-	case "environment": // as JSON on stdout
+	case "environment": // print the environment as JSON to stdout
 		_ = json.NewEncoder(os.Stdout).Encode(os.Environ())
 		return 0
 	case "crash":
@@ -65,19 +65,19 @@ func act(part string, arguments []string) int {
 		fmt.Println("first")
 		_ = os.WriteFile(arguments[0], nil, 0o600)
 		return 1
-	case "wait": // for SIGTERM, and end
+	case "wait": // wait for SIGTERM, then exit
 		stop := make(chan os.Signal, 1)
 		signal.Notify(stop, syscall.SIGTERM)
 		note("process", os.Getpid())
 		<-stop
 		return 0
-	case "crash at its end": // at SIGTERM, exit with status 1
+	case "crash at its end": // wait for SIGTERM, then exit with status 1
 		stop := make(chan os.Signal, 1)
 		signal.Notify(stop, syscall.SIGTERM)
 		note("process", os.Getpid())
 		<-stop
 		return 1
-	case "stubborn": // ignore SIGTERM, with children that outlive it in every way
+	case "stubborn": // ignore SIGTERM, like its children in other process groups and sessions
 		signal.Ignore(syscall.SIGTERM)
 		for name, attributes := range map[string]*syscall.SysProcAttr{"child": {}, "group": {Setpgid: true}, "session": {Setsid: true}} {
 			command := exec.Command("/proc/self/exe", "idle")
@@ -96,7 +96,7 @@ func act(part string, arguments []string) int {
 	return 99
 }
 
-// note writes a process's id to a file for the test.
+// note writes a process's id to a file, which the test reads.
 func note(name string, pid int) {
 	directory := os.Getenv("TEST_NOTES")
 	draft := filepath.Join(directory, "."+name)
@@ -108,7 +108,7 @@ func note(name string, pid int) {
 	}
 }
 
-// handle waits for a process's id, and returns a handle that reports its end.
+// handle waits until a process has written its id with note. It returns a pidfd and the id.
 func handle(t *testing.T, directory, name string) (pidfd, pid int) {
 	path := filepath.Join(directory, name)
 	var content []byte
@@ -125,7 +125,7 @@ func handle(t *testing.T, directory, name string) (pidfd, pid int) {
 	return pidfd, pid
 }
 
-// hasEnded waits at most within for a process's end, and reports whether it has ended.
+// hasEnded reports whether a process ends within the given time.
 func hasEnded(t *testing.T, pidfd int, within time.Duration) bool {
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(within.Milliseconds()))
@@ -137,8 +137,8 @@ func hasEnded(t *testing.T, pidfd int, within time.Duration) bool {
 	}
 }
 
-// workerPart is set for a process that is to run a worker. Its value is the worker's
-// directory and a master's address.
+// workerPart is an environment variable that makes this test binary run a worker. Its value is
+// the worker's directory and a master's address.
 const workerPart = "WORKER_TEST_WORKER"
 
 func actWorker() int {
@@ -168,7 +168,7 @@ func actWorker() int {
 	return 0
 }
 
-// workerProcess is a worker in a process of its own.
+// workerProcess starts a worker in a process of its own.
 func workerProcess(t *testing.T, directory string, m *testMaster) *exec.Cmd {
 	command := exec.Command("/proc/self/exe")
 	command.Env = append(os.Environ(), workerPart+"="+directory+" "+m.address)
@@ -199,7 +199,7 @@ func guardOf(t *testing.T, pid int) int {
 	return found
 }
 
-// guardOrNone returns the process id of a worker's guard, or 0.
+// guardOrNone returns the process id of a worker's guard, or 0 if it has none.
 func guardOrNone(pid int) int {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, task := range tasks {

@@ -11,16 +11,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// A worker's id is in its directory's lock file until all its processes have ended.
-// If the next worker finds an id there, the earlier worker was killed, perhaps with
-// its guard (package guard); its remaining processes are found by the id.
+// The lock file of a worker's directory contains the worker's id until all processes of the
+// worker have ended. If the next worker finds an id in the file, the previous worker was
+// killed, perhaps together with its guard (package guard). The previous worker's remaining
+// processes are then found by the id.
 
-// workerIDForm matches the ids that workerID makes. Other texts in the lock file are
-// ignored, because processes are found by this prefix: a shorter one could match
-// those of other workers.
+// workerIDForm matches the ids that workerID returns. Any other text in the lock file is
+// ignored: the id is used as a prefix of the marks of the processes to kill, and a short
+// prefix could match processes of other workers.
 var workerIDForm = regexp.MustCompile(`^worker-\d{14}-[A-Za-z0-9.-]{1,64}-\d+-[0-9a-f]{6}$`)
 
-// predecessor returns the id of the worker that was killed in this directory, or "".
+// predecessor returns the id of the previous worker if that worker was killed, otherwise "".
 func (d *workDirectory) predecessor() (string, error) {
 	content, err := io.ReadAll(io.NewSectionReader(d.lock, 0, 256))
 	if err != nil || !workerIDForm.Match(content) {
@@ -40,11 +41,12 @@ func (d *workDirectory) setOwner(worker string) error {
 	return nil
 }
 
-// clearOwner removes the worker's id after all its processes have ended.
+// clearOwner removes the worker's id from the lock file. It is called after all processes of
+// the worker have ended.
 func (d *workDirectory) clearOwner() error { return d.lock.Truncate(0) }
 
-// cleanUpAfter kills a killed worker's processes, and removes their secrets, temporary
-// files and map outputs.
+// cleanUpAfter kills the remaining processes of a worker that was killed, and removes their
+// credentials, temporary files and map outputs.
 func (d *workDirectory) cleanUpAfter(worker string) error {
 	problems := []error{guard.Sweep(worker+"/", nil, 0), d.removeShuffles()}
 	owners, err := d.owners()

@@ -16,31 +16,30 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// outputTimeout bounds reading a process's output after its session has ended: a
-// process of another user may keep the pipe open.
+// outputTimeout limits how long a process's output is read after the process's session has
+// ended, because a process of another user may still have the pipe open.
 const outputTimeout = time.Second
 
 type runner struct {
 	spawner *spawner
 	guard   *guardSupervisor
 	limits  logLimits
-	grace   time.Duration // between SIGTERM and SIGKILL
+	grace   time.Duration // time between SIGTERM and SIGKILL
 	logger  *slog.Logger
 }
 
-// process is a process to run.
 type process struct {
-	mark        string // the value of launch.EnvContainer, not a prefix of another process's
+	mark        string // value of launch.EnvContainer; must not be a prefix of another process's mark
 	program     string
 	arguments   []string
 	environment []string
-	directory   string // the working directory
-	logs        string // the directory for stdout and stderr
+	directory   string // working directory
+	logs        string // directory for stdout and stderr
 }
 
 type ending struct {
-	code   int  // 0 to 255, or minus a signal's number
-	killed bool // by the worker
+	code   int  // 0 to 255, or the negated number of the signal that ended the process
+	killed bool // whether the worker has killed the process
 }
 
 func (e ending) String() string {
@@ -53,9 +52,9 @@ func (e ending) String() string {
 	}
 }
 
-// run runs a process until it, and all processes that it started, have ended. When
-// ctx ends, the process group gets SIGTERM and, after the grace period, SIGKILL.
-// started is called once the process runs. run fails if the process cannot be
+// run runs a process, and waits until the process and all processes that it started have
+// ended. When ctx ends, run sends SIGTERM to the process group and, after the grace period,
+// SIGKILL. run calls started when the process has started. It fails if the process cannot be
 // started.
 func (r *runner) run(ctx context.Context, p process, started func(pid int)) (ending, error) {
 	command := exec.Command(p.program, p.arguments...)
@@ -78,18 +77,20 @@ func (r *runner) run(ctx context.Context, p process, started func(pid int)) (end
 	exited := make(chan error, 1)
 	go func() { exited <- awaitExit(pid) }()
 	killed := r.awaitEnd(ctx, pid, p.mark, exited)
-	// Kill the session's other processes. Until Wait, the zombie keeps the session's number.
-	since, _ := guard.Started(pid) // 0 makes Sweep look at all processes
+	// Kill the other processes of the session. Until Wait is called, the process is a zombie,
+	// and its session number is not reused.
+	since, _ := guard.Started(pid) // if this fails, since is 0, and Sweep checks all processes
 	if err := guard.Sweep(p.mark, map[int]bool{pid: true}, since); err != nil {
 		r.logger.Error("processes are left behind", "of", p.mark, "error", err)
 	}
-	_ = command.Wait() // ProcessState says more than the error
+	_ = command.Wait() // ProcessState is used instead of the error
 	r.guard.remove(pid)
 	outputs.close(r.logger)
 	return ending{code: exitCode(command.ProcessState), killed: killed}, nil
 }
 
-// awaitEnd waits for the process's end, and reports whether it was killed.
+// awaitEnd waits until the process has ended, and kills it if ctx ends. It reports whether it
+// has killed the process.
 func (r *runner) awaitEnd(ctx context.Context, pid int, mark string, exited <-chan error) (killed bool) {
 	select {
 	case <-exited:
@@ -116,7 +117,7 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// outputs are the pipes for a process's output, and their readers.
+// outputs are the pipes of a process's stdout and stderr, and the goroutines that read them.
 type outputs struct {
 	inherited []*os.File // the write ends, which the process inherits
 	read      []*os.File
@@ -158,15 +159,15 @@ func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	return o, nil
 }
 
-// closeInherited closes the worker's copies of the write ends. Without them, a pipe ends
-// when the process and its children have closed theirs.
+// closeInherited closes the worker's copies of the write ends. Then a pipe ends when the
+// process and its children have closed their copies.
 func (o *outputs) closeInherited() {
 	for _, file := range o.inherited {
 		_ = file.Close()
 	}
 }
 
-// close reads the rest of the output and closes the pipes.
+// close reads the remaining output and closes the pipes.
 func (o *outputs) close(logger *slog.Logger) {
 	for _, file := range o.read {
 		_ = file.SetReadDeadline(time.Now().Add(outputTimeout))

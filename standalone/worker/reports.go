@@ -10,15 +10,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// reports holds the latest report on each executor and driver. It is a state machine
-// without I/O. Every change gets a sequence number. The report of an ended executor
-// or driver is kept until a master has acknowledged its number, so that a new master
-// gets it, too.
+// reports has the latest report of each executor and driver. It does no I/O. Every change has
+// a sequence number. The report of an executor or driver that has ended is retained until a
+// master has acknowledged the report's number, so that a new master receives the report too.
 type reports struct {
 	executors    map[executorID]*entry[*protocol.ExecutorReport]
 	drivers      map[string]*entry[*protocol.DriverReport]
-	sequence     uint64 // of the last change
-	acknowledged uint64 // the greatest that a master acknowledged
+	sequence     uint64 // number of the last change
+	acknowledged uint64 // the highest number that a master has acknowledged
 }
 
 // executorID identifies an executor on a worker.
@@ -29,7 +28,7 @@ type executorID struct {
 
 type entry[R any] struct {
 	report   R
-	sequence uint64 // of the last change
+	sequence uint64 // number of the last change
 }
 
 func newReports() *reports {
@@ -49,17 +48,17 @@ func (r *reports) setExecutor(report *protocol.ExecutorReport) *protocol.WorkerM
 	}}
 }
 
-// setDriver is setExecutor for drivers.
+// setDriver is like setExecutor, for a driver.
 func (r *reports) setDriver(report *protocol.DriverReport) *protocol.WorkerMessage {
 	r.sequence++
 	report = proto.CloneOf(report)
 	r.drivers[report.GetDriverId()] = &entry[*protocol.DriverReport]{report, r.sequence}
 	sent := proto.CloneOf(report)
-	sent.Description, sent.Resources = nil, nil // only a hello needs them
+	sent.Description, sent.Resources = nil, nil // only a hello contains them
 	return &protocol.WorkerMessage{Report: &protocol.WorkerReport{Sequence: r.sequence, Drivers: []*protocol.DriverReport{sent}}}
 }
 
-// acknowledge drops reports on ended executors and drivers up to a sequence number.
+// acknowledge removes the reports of ended executors and drivers up to a sequence number.
 func (r *reports) acknowledge(sequence uint64) {
 	if sequence <= r.acknowledged || sequence > r.sequence {
 		return

@@ -11,13 +11,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// TestEveryEndReachesAMaster checks that a master gets every end if it gets a hello and some
-// later reports, and acknowledges some of them, although messages are lost and repeated.
+// TestEveryEndReachesAMaster checks that a master learns of every end although messages are
+// lost and repeated. The master receives a hello and some of the later reports, and
+// acknowledges some of them.
 func TestEveryEndReachesAMaster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newReports()
 		ended := map[uint32]bool{} // executors that have ended
-		known := map[uint32]bool{} // ends that the master knows
+		known := map[uint32]bool{} // ends of which a master has learned
 		var onTheWay []*protocol.WorkerReport
 		receive := func(reports []*protocol.ExecutorReport) {
 			for _, report := range reports {

@@ -10,15 +10,15 @@ import (
 	"strconv"
 )
 
-// logLimits bound the log files of stdout or stderr.
+// logLimits limit the log files of stdout or stderr.
 type logLimits struct {
-	size  int64 // bytes of a file; 0 for no limit
-	older int   // number of files beside the newest one
+	size  int64 // largest size of a file in bytes; 0 means no limit
+	older int   // number of retained files besides the newest one
 }
 
-// rollingLog is a log file NAME that is replaced when it is full, if possible after a whole
-// line. Then NAME.1 is renamed to NAME.2 and so on, NAME is renamed to NAME.1, and a new
-// NAME is begun.
+// rollingLog is a log file NAME that is replaced when it is full, after a whole line if
+// possible. Then NAME.1 is renamed to NAME.2 and so on, NAME is renamed to NAME.1, and a new
+// file NAME is created.
 type rollingLog struct {
 	path    string
 	limits  logLimits
@@ -26,7 +26,7 @@ type rollingLog struct {
 	written int64
 }
 
-// openLog opens a log for appending, and makes it if necessary.
+// openLog opens a log for appending. It creates the log if it does not exist.
 func openLog(path string, limits logLimits) (*rollingLog, error) {
 	l := &rollingLog{path: path, limits: limits}
 	return l, l.open()
@@ -66,9 +66,9 @@ func (l *rollingLog) Write(data []byte) (int, error) {
 	return total, nil
 }
 
-// fitting returns how many bytes of data to write to the current file: all if they fit,
-// otherwise the whole lines that fit or, if a line exceeds an empty file's limit, a part of
-// it.
+// fitting returns how many bytes of data to write to the current file: all bytes if they fit,
+// otherwise the whole lines that fit. If a line exceeds the limit of an empty file, fitting
+// returns the length of a part of the line.
 func (l *rollingLog) fitting(data []byte) int {
 	if l.limits.size <= 0 || l.written+int64(len(data)) <= l.limits.size {
 		return len(data)
@@ -83,8 +83,8 @@ func (l *rollingLog) fitting(data []byte) int {
 	return 0
 }
 
-// roll renames the files and begins a new one. After an error, for example a full
-// disk, the next write retries.
+// roll renames the files and creates a new one. After an error, for example because the disk
+// is full, the next write retries.
 func (l *rollingLog) roll() error {
 	l.written = l.limits.size
 	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
@@ -113,8 +113,9 @@ func (l *rollingLog) numbered(number int) string {
 
 func (l *rollingLog) Close() error { return l.file.Close() }
 
-// follow copies a pipe to the log until the pipe's end or deadline. If writing fails, such
-// as on a full disk, it drops the output, because otherwise the process would block or end.
+// follow copies a pipe to the log until the pipe ends or its read deadline passes. If the log
+// cannot be written, for example because the disk is full, follow drops the output, because
+// otherwise the process would block or end.
 func (l *rollingLog) follow(pipe io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	var failure error

@@ -15,7 +15,7 @@ func TestLogsRollBySize(t *testing.T) {
 		name   string
 		limits logLimits
 		writes []string
-		want   map[string]string // "" is the newest file
+		want   map[string]string // content by file name; "" stands for the newest file
 	}{
 		{"all fits", logLimits{10, 2}, []string{"1234\n", "678\n"}, map[string]string{"": "1234\n678\n"}},
 		{"exactly full", logLimits{5, 2}, []string{"1234\n"}, map[string]string{"": "1234\n"}},

@@ -7,8 +7,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// historyLength is how many ended executors and drivers the page shows at most, like Spark's
-// worker.ui.retainedExecutors.
+// historyLength is the largest number of ended executors and drivers on the web page, like
+// Spark's worker.ui.retainedExecutors.
 const historyLength = 1000
 
 // Values of running.kind.
@@ -17,15 +17,15 @@ const (
 	kindDriver   = "driver"
 )
 
-// running is an executor or a driver, from launch to the end of all its processes.
+// running is an executor or a driver, from its launch until all its processes have ended.
 type running struct {
-	owner, process string // the directory is owner/process
+	owner, process string // the process's directory is owner/process
 	kind           string // kindExecutor or kindDriver
 	cores          int
 	memory         config.Size
 	resources      map[string][]string
 	began          time.Time
-	state          string // for users
+	state          string // name of the state, for users
 	end            context.CancelCauseFunc
 	logURL         string
 }
@@ -39,7 +39,8 @@ type finished struct {
 	ended time.Time
 }
 
-// begin adds an executor or driver, and returns the context that stops it.
+// begin adds an executor or driver. It returns a context; when the context ends, the executor
+// or driver must be stopped.
 func (w *worker) begin(r *running) context.Context {
 	ctx, end := context.WithCancelCause(context.Background())
 	r.end, r.began, r.state = end, time.Now(), "launching"
@@ -48,7 +49,8 @@ func (w *worker) begin(r *running) context.Context {
 	return ctx
 }
 
-// finish removes an ended executor or driver, and keeps it for the page.
+// finish removes an executor or driver that has ended, and adds it to the history on the web
+// page.
 func (w *worker) finish(key, state, text string) {
 	r := w.running[key]
 	if r == nil {

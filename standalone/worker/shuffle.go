@@ -14,12 +14,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// The worker serves map outputs as mapreduce_shuffle does on a NodeManager (package
-// shufflehandler), on the port of its page. It serves an executor's outputs from the
+// The worker serves map outputs on the port of its web page, with the protocol of
+// mapreduce_shuffle (package shufflehandler). It serves an executor's outputs from the
 // executor's end until the application's end.
 
 // offerShuffles makes the worker serve the map outputs of an executor's application. It adds
-// the variables that tell the executor where to leave them.
+// the environment variables from which the executor learns the directory and the address.
 func (w *worker) offerShuffles(order *protocol.LaunchExecutor, variables map[string]string) error {
 	application, command := order.GetApplicationId(), order.GetCommand()
 	variables[launch.EnvApplication] = application

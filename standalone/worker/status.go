@@ -9,14 +9,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Status is the state of a worker, served at StatusPath as JSON.
+// Status is the state of a worker. It is served at StatusPath as JSON.
 type Status struct {
 	ID             string              `json:"id"`
 	Host           string              `json:"host"`
 	Port           int                 `json:"port"`
 	State          string              `json:"state"`  // one of the state constants
-	Reason         string              `json:"reason"` // why it is decommissioning or stopping; else ""
-	Master         string              `json:"master"` // host:port; "" while there is none
+	Reason         string              `json:"reason"` // why the worker is decommissioning or stopping; otherwise ""
+	Master         string              `json:"master"` // host:port; "" while the worker is not registered
 	MasterURL      string              `json:"masterUrl"`
 	Started        time.Time           `json:"started"`
 	Cores          int                 `json:"cores"`
@@ -27,7 +27,7 @@ type Status struct {
 	Directory      string              `json:"directory"`
 	Executors      []RunStatus         `json:"executors"`
 	Drivers        []RunStatus         `json:"drivers"`
-	EndedExecutors []RunStatus         `json:"endedExecutors"` // the latest first
+	EndedExecutors []RunStatus         `json:"endedExecutors"` // the latest end first
 	EndedDrivers   []RunStatus         `json:"endedDrivers"`
 }
 
@@ -41,22 +41,22 @@ const (
 
 // RunStatus is the state of an executor or of one launch of a driver.
 type RunStatus struct {
-	Owner     string              `json:"owner"` // the application's id, or the driver's
-	Name      string              `json:"name"`  // the executor's id, or the number of the launch
+	Owner     string              `json:"owner"` // id of the application or the driver
+	Name      string              `json:"name"`  // the executor's id, or the number of the driver's launch
 	State     string              `json:"state"`
-	Reason    string              `json:"reason,omitempty"` // why it ended
+	Reason    string              `json:"reason,omitempty"` // why the executor or driver ended
 	Cores     int                 `json:"cores"`
 	Memory    config.Size         `json:"memory"` // bytes
 	Resources map[string][]string `json:"resources,omitempty"`
 	Started   time.Time           `json:"started"`
 	Ended     *time.Time          `json:"ended,omitempty"`
-	Logs      string              `json:"logs"` // URL
+	Logs      string              `json:"logs"` // URL of the process's logs
 }
 
-// StatusPath is the path of Status on a worker's page, as in Spark.
+// StatusPath is the path of Status on a worker's web page, as in Spark.
 const StatusPath = "/json"
 
-// status returns the worker's state. Any goroutine may call it.
+// status returns the worker's state. It may be called by any goroutine.
 func (w *worker) status(ctx context.Context) (Status, error) { return ask(ctx, w, w.currentStatus) }
 
 func (w *worker) currentStatus() Status {
@@ -110,7 +110,7 @@ func (r *running) status() RunStatus {
 	}
 }
 
-// stateName returns the name of a state for users: "exited" for EXECUTOR_EXITED.
+// stateName returns the name of a state for users, such as "exited" for EXECUTOR_EXITED.
 func stateName(state string) string {
 	_, name, _ := strings.Cut(state, "_")
 	return strings.ToLower(name)

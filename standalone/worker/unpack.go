@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// unpackInto unpacks an archive into a new directory, which exists only once it is
-// complete. As for a NodeManager, name and content determine the format: .zip and
-// .jar, .tar, .tar.gz and .tgz.
+// unpackInto unpacks an archive into a new directory. The directory exists only after the
+// archive was unpacked completely. name and content of the archive determine the format, as on
+// a NodeManager: .zip and .jar, .tar, .tar.gz and .tgz.
 func (c *cache) unpackInto(archive, directory, name string) error {
 	return c.unpackWithin(maxUnpacked, archive, directory, name)
 }
 
-// maxUnpacked bounds one archive's unpacked bytes, so that a small archive cannot
-// fill the disk.
+// maxUnpacked is the largest number of bytes that an archive may contain, so that a small
+// compressed archive cannot fill the disk.
 const maxUnpacked = 64 << 30
 
 func (c *cache) unpackWithin(most int64, archive, directory, name string) error {
@@ -54,13 +54,13 @@ func (c *cache) unpackWithin(most int64, archive, directory, name string) error 
 	return os.Rename(draft, directory)
 }
 
-// unpacking unpacks one archive. root refuses files outside the directory.
+// unpacking unpacks one archive. root prevents files from being created outside the directory.
 type unpacking struct {
 	root       *os.Root
-	most, left int64 // bytes that may be unpacked: in all, and from now on
+	most, left int64 // bytes that may be unpacked: in total, and from now on
 }
 
-// untar reads a tape archive, with or without gzip.
+// untar reads a tar archive, which may be compressed with gzip.
 func (u *unpacking) untar(archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -97,7 +97,7 @@ func (u *unpacking) untar(archive string) error {
 				err = u.root.Link(path.Clean(header.Linkname), name)
 			}
 		default:
-			// Ignore devices and the like.
+			// Other entries, such as devices, are ignored.
 		}
 		if err != nil {
 			return err

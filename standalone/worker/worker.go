@@ -1,12 +1,12 @@
-// Package worker is the worker of a standalone cluster. A worker registers with the
-// leading master, sends heartbeats, and launches and stops executors and drivers as
-// that master orders. Each is a process with its own session, directory and log
-// files. The worker reports how they end, and serves a page with its status and
-// their logs.
+// Package worker implements a worker of a standalone cluster. A worker registers with the
+// leading master and sends it heartbeats. It launches and stops executors and drivers as the
+// master orders. Each executor or driver is a process with its own session, directory and log
+// files. The worker reports their ends to the master, and serves a web page with its status
+// and their logs.
 //
-// A new leader gets a report of all executors and drivers, which are not
-// interrupted. When the worker ends, even by SIGKILL, all its processes end, too:
-// see package guard. The caller calls Run.
+// A new leader receives a report of all executors and drivers, which continue to run. When the
+// worker ends, even by SIGKILL, all its processes are killed; see package guard. The caller
+// calls Run.
 package worker
 
 import (
@@ -27,22 +27,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Options of a worker.
+// Options configure a worker.
 type Options struct {
-	// Masters are the addresses, host:port, of all masters: at least one.
+	// Masters are the addresses, host:port, of all known masters. At least one is required.
 	Masters []string
 	// Credentials are the cluster's credentials. They are required.
 	Credentials *protocol.Credentials
-	// Settings are the worker's settings; nil for the defaults.
+	// Settings are the worker's settings; nil means the defaults.
 	Settings *config.Config
-	// Cache is the directory for cached programs and files, which workers on one
-	// machine may share; "" means a directory below the worker's own.
+	// Cache is the directory for cached programs and files. Workers on the same machine may
+	// share it. "" means a directory below the worker's own.
 	Cache string
-	// Decommission, if not nil, receives the reason to decommission the worker, which
-	// then starts nothing new and ends after its running executors and drivers.
+	// Decommission may be nil. When it receives a reason, the worker is decommissioned: it
+	// starts no new executors or drivers, and ends when the running ones have ended.
 	Decommission <-chan string
-	// Registered, if not nil, is called with the master's host:port after each
-	// registration. It must not block.
+	// Registered may be nil. It is called with the master's host:port after each registration.
+	// It must not block.
 	Registered func(master string)
 	Logger     *slog.Logger // nil logs nothing
 }
@@ -63,10 +63,11 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Run runs a worker until ctx ends, or until the worker is decommissioned and its
-// executors and drivers have ended; then it returns nil. When Run returns, all the
-// worker's processes have ended. Run fails if the worker cannot be started, and with
-// a *RefusedError if a master refuses it. It retries if no master can be reached.
+// Run runs a worker. It returns nil after ctx has ended, or after the worker was
+// decommissioned and its executors and drivers have ended. When Run returns, all the worker's
+// processes have ended. Run fails if the worker cannot be started. It fails with a
+// *RefusedError if a master refuses the worker. If no master can be reached, Run retries
+// without a limit.
 func Run(ctx context.Context, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -101,7 +102,7 @@ func Run(ctx context.Context, options Options) error {
 	return err
 }
 
-// worker is the state of the event loop, and its parts.
+// worker has the state of the event loop, and the worker's parts.
 type worker struct {
 	options   Options
 	machine   machine
@@ -111,31 +112,31 @@ type worker struct {
 	cache     *cache
 	runner    *runner
 	page      *page
-	shuffles  shufflehandler.Handler // of applications that have not ended
-	id        string                 // this worker's, see workerID
-	url       string                 // of the page
+	shuffles  shufflehandler.Handler // map outputs of applications that have not ended
+	id        string                 // the worker's id; see workerID
+	url       string                 // URL of the web page
 
 	events chan event
 	over   chan struct{}  // closed when the event loop has ended
 	tasks  sync.WaitGroup // goroutines that send events
 
-	// The fields below belong to the event loop.
+	// Only the event loop uses the fields below.
 	reports      *reports
-	running      map[string]*running // by directory: owner/process
-	history      []finished          // ended executors and drivers that are still shown, the oldest first
-	ended        map[string]bool     // ended applications whose executors still run
+	running      map[string]*running // running executors and drivers, by directory: owner/process
+	history      []finished          // ended executors and drivers that the web page still has, oldest first
+	ended        map[string]bool     // ids of ended applications whose executors still run
 	current      *attachment         // nil while the worker is not registered
 	queue        []*protocol.WorkerMessage
 	began        time.Time
 	decommission *decommission // nil if the worker is not being decommissioned
-	stopping     error         // why the worker stops; nil if it does not
+	stopping     error         // why the worker stops; nil if it does not stop
 	heartbeat    *time.Ticker
 }
 
-// event is a message to the event loop.
+// event is a message to the worker's event loop.
 type event any
 
-// open starts the worker's parts, without the event loop.
+// open starts the worker's parts, except the event loop.
 func (w *worker) open() (err error) {
 	settings := w.options.Settings
 	w.began = time.Now()
@@ -176,8 +177,8 @@ func (w *worker) open() (err error) {
 	return nil
 }
 
-// takeDirectory cleans up after a killed earlier worker, and makes this worker the
-// directory's owner.
+// takeDirectory writes this worker's id into the directory's lock file. If the previous worker
+// was killed, it first cleans up after that worker.
 func (w *worker) takeDirectory() error {
 	killed, err := w.directory.predecessor()
 	if err == nil && killed != "" {
@@ -190,7 +191,8 @@ func (w *worker) takeDirectory() error {
 	return w.directory.setOwner(w.id)
 }
 
-// close stops what open started, and removes the map outputs that the worker served.
+// close stops the parts that open has started, and removes the map outputs that the worker has
+// served.
 func (w *worker) close() error {
 	w.page.close()
 	err := w.runner.guard.close()
@@ -203,7 +205,7 @@ func (w *worker) close() error {
 
 var invalidIDChars = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// workerID makes a new id from the worker's start time, host and port.
+// workerID returns a new id, which contains the worker's start time, host and port.
 func workerID(began time.Time, host string, port int) string {
 	random := make([]byte, 3)
 	_, _ = rand.Read(random) // never fails
@@ -214,7 +216,7 @@ func workerID(began time.Time, host string, port int) string {
 // post sends an event to the event loop. Only goroutines of w.tasks may call it.
 func (w *worker) post(e event) { w.events <- e }
 
-// ask calls question in the event loop and returns its result.
+// ask makes the event loop call question, and returns the result.
 func ask[T any](ctx context.Context, w *worker, question func() T) (T, error) {
 	answer := make(chan T, 1)
 	var zero T
@@ -228,7 +230,7 @@ func ask[T any](ctx context.Context, w *worker, question func() T) (T, error) {
 	return <-answer, nil
 }
 
-// The causes with which the worker stops executors and drivers.
+// The causes with which the worker cancels the contexts of executors and drivers.
 var (
 	errKilled   = errors.New("the master ordered its end")
 	errStopped  = errors.New("its worker was stopped")
@@ -288,15 +290,17 @@ func (w *worker) loop(ctx context.Context) {
 	w.tasks.Wait()
 }
 
-// unregisterTimeout is how long an ending worker tries to send its last messages.
+// unregisterTimeout is how long a worker that ends tries to send its last messages.
 const unregisterTimeout = 2 * time.Second
 
-// idle reports whether the worker is to end and has no executor or driver.
+// idle reports whether the worker is stopping or decommissioning and has no running executors
+// or drivers.
 func (w *worker) idle() bool {
 	return (w.stopping != nil || w.decommission != nil) && len(w.running) == 0
 }
 
-// isDone reports whether the worker has ended and has unregistered, if it was registered.
+// isDone reports whether the event loop must end: the worker has started to send its last
+// messages, and is not registered, or not any more.
 func (w *worker) isDone(flushed <-chan time.Time) bool {
 	return flushed != nil && w.current == nil
 }
@@ -330,11 +334,12 @@ func (w *worker) handle(e event) {
 	}
 }
 
-// enqueue queues a message to the master. hello, which has the whole state, empties the queue.
+// enqueue queues a message to the master. Method hello empties the queue, because a hello
+// contains the whole state.
 func (w *worker) enqueue(message *protocol.WorkerMessage) { w.queue = append(w.queue, message) }
 
-// hello returns the first message to a master, with the current state. Later changes
-// are queued.
+// hello returns the first message to a master, with the current state. Changes after it are
+// queued.
 func (w *worker) hello(ctx context.Context) (*protocol.WorkerHello, error) {
 	return ask(ctx, w, func() *protocol.WorkerHello {
 		hello := &protocol.WorkerHello{
@@ -379,8 +384,9 @@ func (w *worker) execute(order *protocol.WorkerOrder) {
 	}
 }
 
-// stop tells the master to launch nothing more here, and stops executors, drivers
-// and the worker.
+// stop stops all executors and drivers; the worker ends when they have ended. Unless the
+// worker is already being decommissioned, stop first reports to the master that the worker
+// accepts no more executors and drivers.
 func (w *worker) stop(why error) {
 	if w.stopping != nil {
 		return
@@ -398,7 +404,8 @@ func (w *worker) stopAll(cause error) {
 	}
 }
 
-// refusal returns why the worker accepts nothing new, or nil.
+// refusal returns why the worker accepts no new executors and drivers, or nil if it accepts
+// them.
 func (w *worker) refusal() error {
 	switch {
 	case w.stopping != nil:
@@ -409,7 +416,7 @@ func (w *worker) refusal() error {
 	return nil
 }
 
-// owners returns the applications and drivers that have running processes.
+// owners returns the ids of the applications and drivers that have running processes.
 func (w *worker) owners() map[string]bool {
 	owners := map[string]bool{}
 	for r := range maps.Values(w.running) {
@@ -418,8 +425,8 @@ func (w *worker) owners() map[string]bool {
 	return owners
 }
 
-// removeWork removes the working directories, but not the logs, of an ended
-// application without running executors.
+// removeWork removes all files except the logs of an application that has ended, if none of
+// its executors runs.
 func (w *worker) removeWork(application string) {
 	if !w.ended[application] || w.owners()[application] {
 		return
@@ -434,8 +441,8 @@ func (w *worker) removeWork(application string) {
 	})
 }
 
-// startCleaning returns a channel that ticks when old directories are to be removed,
-// nil for never, and a function that stops the ticks.
+// startCleaning returns a channel that receives a value when old directories must be removed,
+// and a function that stops this. The channel is nil if worker.cleanup is off.
 func (w *worker) startCleaning() (<-chan time.Time, func()) {
 	if !config.WorkerCleanup.In(w.options.Settings) {
 		return nil, func() {}
@@ -456,7 +463,7 @@ func (w *worker) clean() {
 	})
 }
 
-// hostname returns this machine's name, or "".
+// hostname returns this machine's host name, or "" if it is unknown.
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil {

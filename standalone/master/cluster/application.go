@@ -17,19 +17,22 @@ import (
 type ApplicationState string
 
 const (
-	// ApplicationWaiting: its driver is attached (has a stream to this master), but has no executor.
+	// ApplicationWaiting: the application's driver is attached (has a stream to this master),
+	// but the application has no executor.
 	ApplicationWaiting ApplicationState = "WAITING"
 	ApplicationRunning ApplicationState = "RUNNING"
-	// ApplicationUnknown: the store or a worker named it, but it has not attached to this master.
+	// ApplicationUnknown: the application is in the store or a worker has reported it, but it
+	// has not attached to this master.
 	ApplicationUnknown  ApplicationState = "UNKNOWN"
 	ApplicationFinished ApplicationState = "FINISHED"
 	ApplicationFailed   ApplicationState = "FAILED"
 	ApplicationKilled   ApplicationState = "KILLED"
-	// ApplicationLost: it ended because its driver was disconnected for too long.
+	// ApplicationLost: the application has ended because its driver was disconnected for too
+	// long.
 	ApplicationLost ApplicationState = "LOST"
 )
 
-// reservedIDBlock is how many executor ids are reserved in the store at once.
+// reservedIDBlock is the number of executor ids that are reserved in the store at a time.
 const reservedIDBlock = 64
 
 // application is the master's state of an application.
@@ -37,27 +40,29 @@ type application struct {
 	id           string
 	registration string
 	description  *protocol.ApplicationDescription
-	start        time.Time // when the application registered or a worker first reported it
+	start        time.Time // when the application registered, or when a worker first reported it
 
 	attached      bool
-	neverAttached bool      // the application has not attached since this master leads
-	detachedSince time.Time // start of the time without a stream
+	neverAttached bool      // whether the application has not attached since this master became the leader
+	detachedSince time.Time // when the application's last stream ended
 
-	// sentAllExecutors is set when the application was sent all its executors. Until then,
-	// reported executors are added, but none is launched.
+	// sentAllExecutors is set when this master has sent the application all its executors.
+	// This happens when workers have reported all executors that the application expects, or
+	// at completeBy. Until then, executors that workers report are added, but none is
+	// launched.
 	sentAllExecutors bool
 	completeBy       time.Time
-	expected         map[uint32]bool // ids that the application named when it attached, not reported by a worker yet
-	knownHighestID   uint32          // the highest executor id that the application knew when it attached
-	killed           map[uint32]bool // ids of executors to stop once reported
-	registeredIDs    map[uint32]bool // ids of executors that are registered with the driver, but not reported by a worker yet
+	expected         map[uint32]bool // ids that the application reported when it attached, but that no worker has reported yet
+	knownHighestID   uint32          // the highest executor id that the application reported when it attached
+	killed           map[uint32]bool // ids of executors to stop when a worker reports them
+	registeredIDs    map[uint32]bool // ids of executors that have registered with the driver, but that no worker has reported yet
 
 	demands  []*protocol.ExecutorDemand
 	excluded map[string]bool
 
 	executors   map[uint32]*executor
 	live        map[uint32]int // number of active executors (isActive), by profile id
-	cores       int            // of active executors
+	cores       int            // cores of active executors
 	highestID   uint32         // the highest executor id in use
 	reservedIDs uint32         // executor ids up to this one are reserved in the store
 	usedWorkers map[string]bool
@@ -65,15 +70,15 @@ type application struct {
 	ends     []*protocol.ExecutorEnd // ends of executors that the application has not acknowledged
 	sequence uint64
 
-	failures   int            // executors in a row that failed before any registered
+	failures   int            // number of consecutive executors that failed before any registered
 	failedOn   map[string]int // number of failed executors, by worker id
 	retryAt    time.Time
-	waitReason string // why the application lacks executors, for users; "" if it does not
+	waitReason string // why the application lacks executors, for users; "" if it lacks none
 
-	state  ApplicationState // set once the application has ended
+	state  ApplicationState // set when the application has ended
 	reason string
 	ended  time.Time
-	// summary is what its driver has sent with protocol.Finish; "" before that.
+	// summary is the text that the driver has sent with protocol.Finish; "" before.
 	summary string
 }
 
@@ -87,7 +92,7 @@ func newApplication(id string) *application {
 
 func (a *application) hasEnded() bool { return a.state != "" }
 
-// launchable reports whether executors may be started for the application now.
+// launchable reports whether executors may be launched for the application now.
 func (a *application) launchable() bool { return a.attached && a.sentAllExecutors && !a.hasEnded() }
 
 func (a *application) currentState() ApplicationState {
@@ -102,8 +107,10 @@ func (a *application) currentState() ApplicationState {
 	return ApplicationRunning
 }
 
-// hasGivenUp reports whether the application no longer expects the executor to run: it knew
-// the id but did not name it when it attached, or has yet to acknowledge the executor's end.
+// hasGivenUp reports whether the application considers an executor ended. This is the case if
+// the id is not above the highest id that the application reported when it attached, but the
+// application did not report the executor as live. It is also the case if the executor's end
+// waits for the application's acknowledgement.
 func (a *application) hasGivenUp(id uint32) bool {
 	if a.neverAttached {
 		return false
@@ -173,7 +180,7 @@ func (a *application) record() *ApplicationRecord {
 	return record
 }
 
-// nextExecutorID returns a new executor id, reserved in the store so that a later
+// nextExecutorID returns a new executor id. The id is reserved in the store, so that a later
 // master does not assign it again.
 func (c *Cluster) nextExecutorID(a *application) uint32 {
 	a.highestID++
@@ -184,8 +191,8 @@ func (c *Cluster) nextExecutorID(a *application) uint32 {
 	return a.highestID
 }
 
-// AttachApplication registers an application, or attaches it again, and returns its
-// id. After an error, the application must not try again.
+// AttachApplication registers an application, or attaches it again, and returns its id. If it
+// fails, the application must not retry.
 func (c *Cluster) AttachApplication(now time.Time, hello *protocol.ApplicationHello) (string, error) {
 	if err := checkVersion(hello.GetVersion()); err != nil {
 		return "", err
@@ -229,7 +236,8 @@ func (c *Cluster) newApplication(id string, now time.Time) *application {
 	return a
 }
 
-// expectApplication adds an application known only from a worker.
+// expectApplication adds an application that is known only because a worker has reported one
+// of its executors.
 func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	a := c.newApplication(id, now)
 	a.detachedSince = now
@@ -237,11 +245,11 @@ func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	return a
 }
 
-// attach begins an application's new stream. The first message has the ends of executors
-// that the application has not acknowledged and, if sentAllExecutors is set, all its
-// executors.
+// attach starts an application's new stream. The first message on the stream has the executor
+// ends that the application has not acknowledged. It also has all executors of the
+// application, unless the master still waits for workers to report some of them.
 func (c *Cluster) attach(now time.Time, a *application, hello *protocol.ApplicationHello) {
-	delete(c.effects.Applications, a.id) // orders for the earlier stream
+	delete(c.effects.Applications, a.id) // orders that were meant for the previous stream
 	a.registration = hello.GetRegistration()
 	c.registrations[a.registration] = a.id
 	a.description = hello.GetDescription()
@@ -279,7 +287,7 @@ func (c *Cluster) attach(now time.Time, a *application, hello *protocol.Applicat
 	c.completeIfNoneExpected(a)
 }
 
-// completeIfNoneExpected calls completeNow once workers have reported all expected executors.
+// completeIfNoneExpected calls completeNow if workers have reported all expected executors.
 func (c *Cluster) completeIfNoneExpected(a *application) {
 	if c.phase == PhaseAlive && a.attached && len(a.expected) == 0 {
 		c.completeNow(a)
@@ -295,8 +303,8 @@ func (c *Cluster) completeNow(a *application) {
 	clear(a.killed)
 	clear(a.registeredIDs)
 	c.dirty = true
-	// If a worker that was counted as lost comes back, its executors and their
-	// replacements may exceed cores.max.
+	// If a worker that was considered lost attaches again, its executors and their
+	// replacements together may exceed cores.max.
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(a.executors))) {
 		if c.coresLeft(a) < 0 {
 			c.kill(a.executors[id])
@@ -305,8 +313,8 @@ func (c *Cluster) completeNow(a *application) {
 	c.sendAll(a)
 }
 
-// sendAll sends an application all its executors, the notices for those that are being
-// decommissioned, and why it waits for executors, if it does.
+// sendAll sends an application all its executors, the notices for executors that are being
+// decommissioned, and the reason if it lacks executors.
 func (c *Cluster) sendAll(a *application) {
 	order := c.orderApplication(a)
 	order.Complete = true
@@ -328,7 +336,7 @@ func (c *Cluster) sendAll(a *application) {
 	}
 }
 
-// DetachApplication notes that an application's stream has broken.
+// DetachApplication records that an application's stream has ended.
 func (c *Cluster) DetachApplication(now time.Time, id string) {
 	if a := c.applications[id]; a != nil && a.attached {
 		a.attached, a.detachedSince = false, now

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// crowded returns a cluster of 4-core workers with requests for half of all cores,
-// and no executor.
+// crowded returns a cluster of 4-core workers whose applications request half of all cores,
+// and have no executor yet.
 func crowded(b *testing.B, workers, applications int, prefer bool) *Cluster {
 	c := New(testOptions())
 	now := time.Unix(1e9, 0)
@@ -57,8 +57,8 @@ func BenchmarkScheduleAll(b *testing.B) {
 	}
 }
 
-// BenchmarkHeartbeat measures how long the cluster's state takes to handle a heartbeat. The
-// message is not sent or decoded.
+// BenchmarkHeartbeat measures how long a Cluster takes to process a heartbeat, without sending
+// and decoding the message.
 func BenchmarkHeartbeat(b *testing.B) {
 	c := crowded(b, 500, 50, false)
 	now := time.Unix(1e9, 0)

@@ -9,13 +9,14 @@ import (
 
 const (
 	maxIDBytes = 128
-	// maxCores and maxMemory (bytes) bound workers' reports, so that sums do not overflow.
+	// maxCores and maxMemory (bytes) limit the values that workers report, so that sums do not
+	// overflow.
 	maxCores  = 1 << 20
 	maxMemory = 1 << 50
 )
 
-// idForm is the form of ids. Workers name directories after ids, which must match
-// plainName of standalone/worker/directory.go, too.
+// idForm is the form of valid ids. Workers use ids as names of directories, so ids must also
+// match plainName in standalone/worker/directory.go.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func checkID(what, id string) error {

@@ -10,61 +10,63 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Options of a Cluster; their defaults are in package config.
+// Options configure a Cluster. Package config has the defaults.
 type Options struct {
-	// SpreadOut spreads executors over workers instead of packing them.
+	// SpreadOut spreads an application's executors over many workers instead of packing them
+	// onto few.
 	SpreadOut bool
 	// DefaultCores is the cores.max of applications that do not set cores.max; 0 means no limit.
 	DefaultCores int
-	// MaxExecutorRetries is how many executors of an application may fail in a row
-	// before its removal; -1 for any number.
+	// MaxExecutorRetries is the number of consecutive executor failures after which an
+	// application is removed; -1 means no limit.
 	MaxExecutorRetries int
 	// RetainedApplications and RetainedDrivers are how many ended applications and drivers are
-	// kept.
+	// retained for status reports.
 	RetainedApplications, RetainedDrivers int
 	WorkerTimeout                         time.Duration
 	ReconnectTimeout                      time.Duration
 	RecoveryTimeout                       time.Duration
-	// DeadWorkerRetention is how long dead workers are shown.
+	// DeadWorkerRetention is how long a dead worker remains in the status.
 	DeadWorkerRetention time.Duration
-	// Random shuffles workers before drivers are launched; nil for a random seed.
+	// Random shuffles the workers before drivers are launched; nil means a random seed.
 	Random *rand.Rand
 }
 
-// Phase is the state of a master.
+// Phase is the phase of a master's leadership.
 type Phase string
 
 const (
-	// PhaseStandby: another master leads. A Cluster is never in this phase.
+	// PhaseStandby: another master leads. Only the status of a standby has this phase; a
+	// Cluster never has it.
 	PhaseStandby Phase = "STANDBY"
-	// PhaseRecovering: a new leader waits for the stored workers and applications to attach,
-	// and launches nothing.
+	// PhaseRecovering: this new leader waits until the stored workers and applications have
+	// attached, and launches nothing.
 	PhaseRecovering Phase = "RECOVERING"
 	PhaseAlive      Phase = "ALIVE"
 )
 
-// Cluster is a leading master's state. It is not safe for concurrent use.
+// Cluster is the state of a leading master. It is not safe for concurrent use.
 type Cluster struct {
 	options  Options
 	phase    Phase
 	deadline time.Time // when PhaseRecovering ends at the latest
 
-	workers   map[string]*worker  // includes dead ones while they are shown
-	byAddress map[address]*worker // live ones
+	workers   map[string]*worker  // by id; includes dead workers that the status still has
+	byAddress map[address]*worker // live workers
 
-	applications  map[string]*application // that have not ended
-	queue         []*application          // the same, in the order of scheduling
-	registrations map[string]string       // application ids, by registration (ApplicationHello)
+	applications  map[string]*application // applications that have not ended, by id
+	queue         []*application          // the same applications, in the order of scheduling
+	registrations map[string]string       // application ids, by the registration in ApplicationHello
 	ended         history[*application]
 
-	drivers        map[string]*driver // that have not ended
-	submissions    map[string]string  // driver ids, by submission (SubmitDriverRequest)
+	drivers        map[string]*driver // drivers that have not ended, by id
+	submissions    map[string]string  // driver ids, by the submission in SubmitDriverRequest
 	waitingDrivers []*driver
 	endedDrivers   history[*driver]
 
 	nextNumber int  // the number in the next id of an application or a driver
-	nextIndex  int  // the index of the next worker
-	dirty      bool // Schedule may be able to launch more
+	nextIndex  int  // worker.index of the next worker
+	dirty      bool // whether Schedule may be able to launch more
 	effects    Actions
 }
 
@@ -89,18 +91,18 @@ func New(options Options) *Cluster {
 
 func (c *Cluster) Phase() Phase { return c.phase }
 
-// newID makes an id in Spark's form: app-20060102150405-0000.
+// newID returns a new id in Spark's form, such as app-20060102150405-0000.
 func (c *Cluster) newID(kind string, now time.Time) string {
 	for {
 		id := fmt.Sprintf("%s-%s-%04d", kind, now.UTC().Format("20060102150405"), c.nextNumber)
 		c.nextNumber++
 		if c.applications[id] == nil && c.drivers[id] == nil {
-			return id // unique even if the store was lost
+			return id // the check matters if the store was lost, because nextNumber then begins at 0 again
 		}
 	}
 }
 
-// workersInOrder returns all shown workers, also dead ones, by registration.
+// workersInOrder returns the workers, including dead ones, in the order of their registration.
 func (c *Cluster) workersInOrder() []*worker {
 	all := make([]*worker, 0, len(c.workers))
 	for _, w := range c.workers {
@@ -110,13 +112,13 @@ func (c *Cluster) workersInOrder() []*worker {
 	return all
 }
 
-// history keeps the last ended applications or drivers, the oldest first.
+// history has the most recently ended applications or drivers, oldest first.
 type history[T any] struct {
 	limit   int
 	entries []T
 }
 
-// add adds an entry and returns those beyond the limit.
+// add adds an entry, and returns the entries that it removed because the limit was exceeded.
 func (h *history[T]) add(entry T) (removed []T) {
 	h.entries = append(h.entries, entry)
 	if over := len(h.entries) - h.limit; over > 0 {
@@ -126,7 +128,8 @@ func (h *history[T]) add(entry T) (removed []T) {
 	return removed
 }
 
-// Files returns the SHA-256 (32 raw bytes) of the files that workers may still fetch.
+// Files returns the SHA-256 sums (32 raw bytes each) of the files that workers may still
+// fetch.
 func (c *Cluster) Files() map[string]bool {
 	hashes := map[string]bool{}
 	add := func(program *protocol.File, files []*protocol.File) {

@@ -18,7 +18,7 @@ type driver struct {
 
 	state       protocol.DriverState
 	launch      uint32     // number of the latest launch
-	run         *driverRun // nil while the driver waits, and after its end
+	run         *driverRun // nil while the driver waits to be launched, and after its end
 	lastWorker  *worker
 	killing     bool
 	text        string
@@ -36,7 +36,7 @@ type driverRunKey struct {
 // driverRun is one launch of a driver on a worker.
 type driverRun struct {
 	key      driverRunKey
-	driver   *driver // nil if the driver has ended or was relaunched
+	driver   *driver // nil if the driver has ended or was launched again
 	worker   *worker
 	reserved reservation
 }
@@ -69,9 +69,9 @@ func (d *driver) record() *DriverRecord {
 	return record
 }
 
-// SubmitDriver adds a driver. If the same submission has added one before, or if there is
-// one with the same idempotency key (see earlierSubmission), SubmitDriver returns that one
-// and adds none.
+// SubmitDriver adds a driver and returns its state. It adds no driver if it has already added
+// one for the same submission, or if a driver with the same idempotency key exists (see
+// earlierSubmission). In these cases it returns the state of the existing driver.
 func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequest) (*protocol.DriverReply, error) {
 	if err := checkDriver(request.GetDescription()); err != nil {
 		return nil, err
@@ -101,9 +101,9 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	return c.replyFor(d), nil
 }
 
-// earlierSubmission looks among the same user's drivers with the same idempotency key. It
-// returns the one that has not ended or, if there is none, the last that succeeded,
-// otherwise nil. It ignores failed and killed drivers, so that a pipeline can retry.
+// earlierSubmission returns a driver of the same user with the same idempotency key: a driver
+// that has not ended or, if there is none, the last one that succeeded. It returns nil if
+// neither exists. It ignores failed and killed drivers, so that a pipeline can retry.
 func (c *Cluster) earlierSubmission(description *protocol.DriverDescription) *driver {
 	if description.GetIdempotencyKey() == "" {
 		return nil
@@ -124,7 +124,7 @@ func (c *Cluster) earlierSubmission(description *protocol.DriverDescription) *dr
 	return nil
 }
 
-// DriverStatus returns the state of a driver, nil for an unknown id.
+// DriverStatus returns the state of a driver, or nil if the id is unknown.
 func (c *Cluster) DriverStatus(id string) *protocol.DriverReply {
 	if d := c.drivers[id]; d != nil {
 		return c.replyFor(d)
@@ -153,7 +153,7 @@ func (c *Cluster) replyFor(d *driver) *protocol.DriverReply {
 	return reply
 }
 
-// KillDriver stops a driver and returns its state, nil for an unknown id.
+// KillDriver stops a driver and returns its state, or nil if the id is unknown.
 func (c *Cluster) KillDriver(now time.Time, id string) *protocol.DriverReply {
 	d := c.drivers[id]
 	if d == nil {
@@ -232,10 +232,11 @@ func (c *Cluster) handleDriverReport(now time.Time, w *worker, report *protocol.
 	}
 }
 
-// takeOverDriver adds a driver's launch that a worker reports and this master does not know.
-// A driver that this master does not know either is added, as the store may have been lost.
-// If the driver is known, this launch is not its current one, so the worker is ordered to
-// stop it. The same holds if the report is invalid.
+// takeOverDriver adds a driver's launch, which a worker reports but this master does not know.
+// If the master does not know the driver either, takeOverDriver adds the driver, because the
+// store may have been lost. If the master knows the driver, the reported launch is not the
+// driver's current one, so the worker is ordered to stop it. The worker is also ordered to
+// stop a launch whose report is invalid.
 func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := &driverRun{
 		key: driverRunKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
@@ -263,9 +264,9 @@ func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.Driv
 	c.note("taking over a driver", "driver", d.id, "worker", w.id)
 }
 
-// reconcileDrivers compares the drivers that a worker should run with those that it named
-// when it attached. It launches or ends those not named, and again orders the end of named
-// ones that should not run.
+// reconcileDrivers compares the drivers that a worker should run with those that the worker
+// reported when it attached (named). It launches again, or ends, the drivers that the worker
+// did not report. It repeats the kill order for reported drivers that should not run.
 func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[driverRunKey]bool) {
 	for _, r := range w.runsInOrder() {
 		switch d := r.driver; {
@@ -274,7 +275,7 @@ func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[driverRun
 				c.orderDriverKill(r)
 			}
 		case d != nil && d.state == protocol.DriverState_DRIVER_LAUNCHING && !d.killing:
-			c.orderDriverLaunch(r) // the order to launch it was lost
+			c.orderDriverLaunch(r) // the launch order was lost
 		default:
 			c.loseRun(now, r, w.name()+" does not have it any more")
 		}
@@ -290,7 +291,7 @@ func (c *Cluster) endRun(r *driverRun) {
 	c.dirty = true
 }
 
-// loseRun ends a run whose process is lost. A supervised driver is launched again.
+// loseRun ends a run whose process is lost. If the driver is supervised, it is launched again.
 func (c *Cluster) loseRun(now time.Time, r *driverRun, reason string) {
 	c.endRun(r)
 	if r.driver != nil {
@@ -316,7 +317,7 @@ func (c *Cluster) endDriver(now time.Time, d *driver, state protocol.DriverState
 	d.state, d.text, d.exitCode, d.ended = state, text, exitCode, now
 	delete(c.drivers, d.id)
 	c.waitingDrivers = slices.DeleteFunc(c.waitingDrivers, func(other *driver) bool { return other == d })
-	// Arguments and environment may hold secrets.
+	// Remove the arguments and the environment, which may contain secrets.
 	d.description = &protocol.DriverDescription{
 		Name: d.description.GetName(), User: d.description.GetUser(), Program: d.description.GetProgram(),
 		Cores: d.description.GetCores(), Memory: d.description.GetMemory(), Supervise: d.description.GetSupervise(),
@@ -332,7 +333,7 @@ func (c *Cluster) endDriver(now time.Time, d *driver, state protocol.DriverState
 	c.note("a driver is over", "driver", d.id, "state", state, "reason", text)
 }
 
-// driversInOrder returns the drivers that have not ended, by submission.
+// driversInOrder returns the drivers that have not ended, in the order of submission.
 func (c *Cluster) driversInOrder() []*driver {
 	all := make([]*driver, 0, len(c.drivers))
 	for _, d := range c.drivers {

@@ -16,17 +16,19 @@ const (
 	kindDriver      = "driver"
 )
 
-// Actions are what the owner of a Cluster must do after the calls since the last Take.
+// Actions are what the owner of a Cluster must do because of the calls since the last Take.
 type Actions struct {
-	// Changes must be in the store before any of the orders is sent.
+	// Changes must be written to the store before any of the orders is sent.
 	Changes []recovery.Record
-	// Workers and Applications are messages (orders) for attached workers and applications, by id.
+	// Workers and Applications are messages (orders) to attached workers and applications, by
+	// id.
 	Workers      map[string]*protocol.WorkerOrder
 	Applications map[string]*protocol.ApplicationOrder
-	// LostWorkers and EndedApplications name streams to close after their orders.
+	// LostWorkers and EndedApplications are the ids of workers and applications whose streams
+	// must be closed after their orders were sent.
 	LostWorkers       []string
 	EndedApplications []string
-	// Notes are for the log.
+	// Notes must be logged.
 	Notes []Note
 }
 
@@ -37,16 +39,16 @@ type Note struct {
 	Fields  []any // keys and values, as for slog
 }
 
-// Take returns the effects of all calls since the last Take.
+// Take returns the actions that result from all calls since the last Take.
 func (c *Cluster) Take() Actions {
 	taken := c.effects
 	c.effects = Actions{}
 	return taken
 }
 
-// orderWorker returns a worker's next message (order), to which the caller adds. If
-// the worker is not attached, the message is never sent: AttachWorker recreates
-// needed orders.
+// orderWorker returns the next message (order) to a worker, so that the caller can add to it.
+// If the worker is not attached, the message is discarded; when the worker attaches again,
+// AttachWorker repeats the orders that are still needed.
 func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
 	if !w.attached {
 		return &protocol.WorkerOrder{}
@@ -62,7 +64,7 @@ func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
 	return order
 }
 
-// orderApplication is orderWorker for an application.
+// orderApplication is like orderWorker, for an application.
 func (c *Cluster) orderApplication(a *application) *protocol.ApplicationOrder {
 	if !a.attached {
 		return &protocol.ApplicationOrder{}
@@ -86,17 +88,17 @@ func (c *Cluster) warn(text string, fields ...any) {
 	c.effects.Notes = append(c.effects.Notes, Note{Warning: true, Text: text, Fields: fields})
 }
 
-// put stores a record, or deletes it if record is nil.
+// put adds a change to Actions.Changes that stores a record, or deletes it if record is nil.
 func (c *Cluster) put(kind, id string, record proto.Message) {
 	change := recovery.Record{Kind: kind, ID: id}
 	if record != nil {
 		data, err := proto.Marshal(record)
 		if err != nil {
-			// Marshal fails only for invalid UTF-8, which gRPC does not let through.
+			// Marshal fails only for invalid UTF-8, which gRPC does not accept in messages.
 			c.warn("cannot keep a record", "kind", kind, "id", id, "error", fmt.Sprint(err))
 			return
 		}
-		change.Data = append([]byte{}, data...) // never nil, which would delete the record
+		change.Data = append([]byte{}, data...) // never nil, because nil deletes the record
 	}
 	c.effects.Changes = append(c.effects.Changes, change)
 }

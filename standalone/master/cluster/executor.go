@@ -14,7 +14,7 @@ type executorKey struct {
 	id          uint32
 }
 
-// executor runs on a worker, or is to be launched there.
+// executor is an executor that runs on a worker, or that the worker was ordered to launch.
 type executor struct {
 	key             executorKey
 	application     *application // nil if the executor is only to be stopped
@@ -22,16 +22,17 @@ type executor struct {
 	profile         *protocol.ExecutorProfile
 	reserved        reservation
 	state           protocol.ExecutorState
-	killing         bool // the worker was ordered to stop the executor
-	decommissioning bool // the worker is being decommissioned
-	registered      bool // with its driver
+	killing         bool // whether the worker was ordered to stop the executor
+	decommissioning bool // whether the worker is being decommissioned
+	registered      bool // whether the executor has registered with its driver
 	logURL          string
 }
 
 // isActive reports whether the executor counts towards its application's request.
 func (e *executor) isActive() bool { return e.application != nil && !e.killing && !e.decommissioning }
 
-// update calls change, and corrects the application's totals if isActive changes.
+// update calls change, which changes the executor. It then corrects the totals of the
+// executor's application if the result of isActive has changed.
 func (e *executor) update(change func()) {
 	before, application := e.isActive(), e.application
 	change()
@@ -139,9 +140,9 @@ func (c *Cluster) handleExecutorReport(now time.Time, w *worker, report *protoco
 	}
 }
 
-// takeOverExecutor adds an executor that a worker reports and this master does not know,
-// because the master was restarted or the worker had been lost. If the application no longer
-// expects the executor, the worker is ordered to stop it.
+// takeOverExecutor adds an executor that a worker reports but that this master does not know,
+// because the master was restarted or the worker was considered lost. If the application
+// considers the executor ended (see hasGivenUp), the worker is ordered to stop it.
 func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.ExecutorReport) {
 	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
 	a := c.applications[key.application]
@@ -165,7 +166,7 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 		c.orderKill(e)
 		return
 	}
-	a.dropEnd(key.id) // the application has not attached, so this end was not sent
+	a.dropEnd(key.id) // there is such an end only if the application has not attached, so the end was not sent
 	e.application = a
 	a.highestID = max(a.highestID, key.id)
 	a.usedWorkers[w.id] = true
@@ -180,9 +181,9 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 	c.completeIfNoneExpected(a)
 }
 
-// reconcileExecutors compares the executors that a worker should run with those that it
-// named when it attached. It launches or ends those not named, and again orders the end of
-// named ones that should not run.
+// reconcileExecutors compares the executors that a worker should run with those that the
+// worker reported when it attached (named). It launches again, or ends, the executors that the
+// worker did not report. It repeats the kill order for reported executors that should not run.
 func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executorKey]bool) {
 	for _, e := range w.executorsInOrder() {
 		launching := e.state == protocol.ExecutorState_EXECUTOR_LAUNCHING
@@ -194,10 +195,10 @@ func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executo
 		case e.killing:
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_KILLED, "it had not been started on "+w.name(), 0)
 		case launching && e.application.launchable():
-			c.orderLaunch(e) // the order was lost
+			c.orderLaunch(e) // the launch order was lost
 		case launching:
-			// The order to launch it needs the application's command, and the application is
-			// detached.
+			// The launch order needs the application's command, which is unknown while the
+			// application is detached.
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, "it had not been started on "+w.name(), 0)
 		default:
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, fmt.Sprintf("%s does not have it any more", w.name()), 0)
@@ -225,7 +226,7 @@ func (c *Cluster) endExecutor(now time.Time, e *executor, state protocol.Executo
 		state == protocol.ExecutorState_EXECUTOR_EXITED && (exitCode != 0 || !e.registered)
 	if failed && !e.killing && a.attached {
 		a.failedOn[e.worker.id]++
-		if !e.registered { // the driver counts failures of registered executors
+		if !e.registered { // the driver counts failures of registered executors itself
 			c.countFailure(now, a, e, text)
 		}
 	}

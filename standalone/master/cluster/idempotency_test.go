@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// TestIdempotencyKeysInRandomHistories submits repeatedly with a key, while its
-// driver runs and ends in all ways.
+// TestIdempotencyKeysInRandomHistories submits drivers with the same key repeatedly: while
+// earlier drivers run, and after they have ended in each possible way.
 func TestIdempotencyKeysInRandomHistories(t *testing.T) {
 	s := newSim(t, testOptions())
 	w := s.worker("w0", 8, 100*mib)

@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// check checks the invariants that hold between two events.
+// check checks the invariants that must hold between two events.
 func (s *sim) check() {
 	c, t := s.c, s.t
 	for _, w := range c.workers {
@@ -102,7 +102,7 @@ func (s *sim) checkApplication(a *application) {
 	}
 }
 
-// checkStore checks that a new master would recover everything.
+// checkStore checks that a new master would recover the whole state from the store.
 func (s *sim) checkStore() {
 	t, c := s.t, s.c
 	for id, w := range c.workers {
@@ -130,8 +130,8 @@ func (s *sim) checkStore() {
 	}
 }
 
-// checkViews checks that workers, applications and the master agree after all have
-// attached and received all messages.
+// checkViews checks that the states of workers, applications and the master agree. All must
+// have attached and received all messages.
 func (s *sim) checkViews() {
 	t := s.t
 	for id, w := range s.workers {
@@ -163,7 +163,8 @@ func (s *sim) checkViews() {
 	}
 }
 
-// reattachAll attaches workers and applications again, and passes all timeouts.
+// reattachAll attaches all workers and applications again, and advances the clock beyond all
+// timeouts.
 func (s *sim) reattachAll() {
 	const rounds = 4
 	for range rounds {

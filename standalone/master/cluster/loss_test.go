@@ -37,7 +37,8 @@ func TestASilentWorkerIsLost(t *testing.T) {
 	require.Equal(t, protocol.ExecutorState_EXECUTOR_LOST, a.ends[0].GetState())
 	require.Contains(t, a.ends[0].GetText(), "nothing was heard of it for 1m0s")
 
-	// The worker attaches with an executor that is not wanted any more, and gets another.
+	// The worker attaches with an executor that is no longer wanted, and is ordered to launch
+	// another one.
 	s.attachWorker(w)
 	s.settle()
 	s.check()
@@ -175,7 +176,7 @@ func TestTheSameRegistrationIsTheSameApplication(t *testing.T) {
 	s := newSim(t, testOptions())
 	a := s.app("a", 0)
 	id := a.hello.GetApplicationId()
-	a.hello.ApplicationId = "" // the welcome was lost
+	a.hello.ApplicationId = "" // the welcome, which contains the id, was lost
 	s.detachApp(&simApp{hello: &protocol.ApplicationHello{ApplicationId: id}, attached: true})
 	s.attachApp(a)
 	require.Equal(t, id, a.hello.GetApplicationId())
@@ -200,7 +201,7 @@ func TestDecommissioning(t *testing.T) {
 	require.Len(t, other.processes, 1, "its executors are replaced at once")
 	require.Len(t, w.processes, 1)
 
-	// The notice is repeated after the next attach.
+	// The notice is sent again after the application has attached again.
 	a.notices = nil
 	s.detachApp(a)
 	s.attachApp(a)
@@ -340,7 +341,7 @@ func TestRecoveryEndsWhenAllHaveAttached(t *testing.T) {
 	require.Contains(t, a.known, uint32(reservedIDBlock+1), "no id is given again that may have been given")
 }
 
-// TestALostStore checks that a master without a store takes over what runs.
+// TestALostStore checks that a master without a store adds the executors that already run.
 func TestALostStore(t *testing.T) {
 	for name, applicationFirst := range map[string]bool{"application first": true, "worker first": false} {
 		t.Run(name, func(t *testing.T) {

@@ -8,17 +8,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// candidate is a worker with room for an executor, and what is assigned to it.
+// candidate is a worker on which an executor fits, and the resources that were assigned on the
+// worker.
 type candidate struct {
 	worker       *worker
-	cores        int  // assigned in this placement
-	executors    int  // assigned in this placement
-	running      int  // executors that the application already has on the worker
-	failures     int  // how many of the application's executors have failed on the worker
-	missingLocal *int // cores that tasks preferring this host still need, shared by its workers; nil if no task prefers it
+	cores        int  // number of cores assigned in this placement
+	executors    int  // number of executors assigned in this placement
+	running      int  // number of the application's executors on the worker before this placement
+	failures     int  // number of the application's executors that have failed on the worker
+	missingLocal *int // number of cores that the tasks that prefer this host still lack; all workers on the host share the variable; nil if no task prefers the host
 }
 
-// missing returns how many more cores the tasks that prefer this host need.
+// missing returns the number of cores that the tasks that prefer this host still lack.
 func (c *candidate) missing() int {
 	if c.missingLocal == nil {
 		return 0
@@ -29,14 +30,14 @@ func (c *candidate) missing() int {
 // placement assigns one application's executors of one profile to workers.
 type placement struct {
 	profile     *protocol.ExecutorProfile
-	size        size // of an executor; the minimum if wholeWorker
-	wholeWorker bool // one executor for each worker, with all free cores
+	size        size // size of an executor; the smallest size if wholeWorker
+	wholeWorker bool // whether each executor gets all free cores of its worker
 	candidates  []*candidate
 	coresLeft   int // how many more cores the application may use
-	wanted      int // executors still to assign
+	wanted      int // number of executors still to assign
 }
 
-// placeExecutors launches a profile's requested executors as far as they fit, like
+// placeExecutors launches as many of a profile's requested executors as fit, like
 // scheduleExecutorsOnWorkers of Spark's Master.scala.
 func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol.ExecutorDemand, workers []*worker) {
 	profile := demand.GetProfile()
@@ -75,8 +76,8 @@ func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol
 	}
 }
 
-// countRunning sets, for each candidate, how many executors run there and how many cores the
-// tasks that prefer its host still lack.
+// countRunning sets, for each candidate, the number of the application's executors on the
+// worker, and the number of cores that the tasks that prefer the worker's host still lack.
 func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand) {
 	running := make(map[*worker]int, len(a.executors))
 	local := make(map[string]*int, len(demand.GetHostTasks()))
@@ -98,7 +99,7 @@ func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand
 	}
 }
 
-// sort puts the best workers first: on preferred hosts, then with the fewest
+// sort sorts the candidates, best first: those on preferred hosts, then those with the fewest
 // failures, the most free cores, and the fewest executors of the application.
 func (p *placement) sort() {
 	slices.SortStableFunc(p.candidates, func(a, b *candidate) int {
@@ -111,8 +112,8 @@ func (p *placement) sort() {
 	})
 }
 
-// hasRoom reports whether the candidate has room for another executor, or another
-// core if wholeWorker.
+// hasRoom reports whether another executor fits on the candidate, or another core if
+// wholeWorker is set.
 func (p *placement) hasRoom(c *candidate) bool {
 	capacity := &c.worker.capacity
 	if p.coresLeft < p.size.cores || capacity.freeCores()-c.cores < p.size.cores {
@@ -133,8 +134,9 @@ func (p *placement) assign(c *candidate) {
 	}
 }
 
-// assignLocal assigns executors to hosts where tasks that prefer the host lack cores, first
-// to the host that lacks most. It reports whether it assigned any.
+// assignLocal assigns executors to hosts on which tasks that prefer the host lack cores,
+// beginning with the host on which the most cores are lacking. It reports whether it assigned
+// any.
 func (p *placement) assignLocal() (assigned bool) {
 	if p.wholeWorker {
 		return false
@@ -155,8 +157,8 @@ func (p *placement) assignLocal() (assigned bool) {
 	}
 }
 
-// assignRest assigns the remaining executors: one to each worker in turn if spread
-// is set, otherwise as many as fit to one worker after the other.
+// assignRest assigns the remaining executors. If spread is set, it assigns one to each worker
+// in turn; otherwise it assigns as many as fit to a worker before it continues with the next.
 func (p *placement) assignRest(spread bool) {
 	free := slices.Clone(p.candidates)
 	for len(free) > 0 {

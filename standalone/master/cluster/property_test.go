@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// drawn draws random events.
+// drawn generates random events.
 type drawn struct {
 	*sim
 	r       *rapid.T
@@ -89,7 +89,7 @@ func (d *drawn) step() {
 		if w := d.aWorker(func(w *simWorker) bool { return !w.attached }); w != nil {
 			d.attachWorker(w)
 		}
-	case 8: // a worker's machine crashes, and comes back as another worker
+	case 8: // a worker's machine restarts, and then runs a worker with a new id
 		if w := d.aWorker(anyWorker); w != nil {
 			d.detachWorker(w)
 			delete(d.workers, w.hello.GetWorkerId())
@@ -170,9 +170,9 @@ func (d *drawn) step() {
 	d.check()
 }
 
-// TestRandomHistories drives a cluster through random histories. No resource may ever be
-// assigned twice, and no fitting request may wait. In the end all agree on the running
-// executors, and nothing is left of ended ones.
+// TestRandomHistories applies random events to a cluster. No resource may ever be assigned
+// twice, and no request that fits may wait. In the end, all workers, applications and the
+// master must agree on the running executors, and no state of ended executors may remain.
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		options := testOptions()

@@ -14,8 +14,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// Recover adds the records of an earlier master. It must be called before all other methods.
-// The error names the records that cannot be read; the others are added.
+// Recover adds the records that an earlier master has stored. It must be called before all
+// other methods. If records cannot be decoded, Recover adds all others and returns an error
+// that names them.
 func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
 	var problems []string
 	var applications []*application
@@ -143,7 +144,7 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 	}
 }
 
-// skipNumber makes newID use only numbers above that of the id.
+// skipNumber makes newID use only numbers greater than the number in the id.
 func (c *Cluster) skipNumber(id string) {
 	if at := strings.LastIndexByte(id, '-'); at >= 0 {
 		if n, err := strconv.Atoi(id[at+1:]); err == nil && n < 1<<31 {
@@ -152,7 +153,8 @@ func (c *Cluster) skipNumber(id string) {
 	}
 }
 
-// endRecoveryIfComplete ends PhaseRecovering once all stored workers and applications have attached.
+// endRecoveryIfComplete ends PhaseRecovering if all stored workers and applications have
+// attached.
 func (c *Cluster) endRecoveryIfComplete(now time.Time) {
 	if c.phase != PhaseRecovering {
 		return

@@ -41,7 +41,7 @@ func (c *Cluster) Request(id string, request *protocol.ExecutorRequest) error {
 	return nil
 }
 
-// KillExecutors stops executors of an application at its own request.
+// KillExecutors stops executors of an application at the application's request.
 func (c *Cluster) KillExecutors(id string, executors []uint32) {
 	a := c.applications[id]
 	if a == nil {
@@ -59,8 +59,9 @@ func (c *Cluster) KillExecutors(id string, executors []uint32) {
 	}
 }
 
-// reportUnknown tells an application that an executor that it wants to stop is unknown, and
-// so lost. It does nothing if an end of that executor was sent and is not acknowledged yet.
+// reportUnknown reports to an application that an executor that it wants to stop is unknown
+// and therefore lost. It does nothing if an end of the executor was already sent but is not
+// acknowledged yet.
 func (c *Cluster) reportUnknown(a *application, executorID uint32) {
 	if a.hasEnd(executorID) {
 		return
@@ -70,8 +71,8 @@ func (c *Cluster) reportUnknown(a *application, executorID uint32) {
 	})
 }
 
-// reportEnd sends an application the end of an executor, again after each attach
-// until the application has acknowledged it.
+// reportEnd sends an application the end of an executor. The end is sent again after each
+// attach until the application has acknowledged it.
 func (c *Cluster) reportEnd(a *application, end *protocol.ExecutorEnd) {
 	a.sequence++
 	end.Sequence = a.sequence
@@ -80,7 +81,7 @@ func (c *Cluster) reportEnd(a *application, end *protocol.ExecutorEnd) {
 	order.Ends = append(order.Ends, end)
 }
 
-// ExecutorsRegistered notes that executors have registered with their driver.
+// ExecutorsRegistered records that executors have registered with their driver.
 func (c *Cluster) ExecutorsRegistered(id string, executors []uint32) {
 	a := c.applications[id]
 	if a == nil {
@@ -99,15 +100,15 @@ func (c *Cluster) ExecutorsRegistered(id string, executors []uint32) {
 	}
 }
 
-// Acknowledge notes that an application has received the ends of executors up to this
-// sequence number. The master then no longer needs to send them again, and drops them.
+// Acknowledge records that an application has received all executor ends up to a sequence
+// number. These ends need not be sent again, so Acknowledge removes them.
 func (c *Cluster) Acknowledge(id string, sequence uint64) {
 	if a := c.applications[id]; a != nil {
 		a.ends = slices.DeleteFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetSequence() <= sequence })
 	}
 }
 
-// Finish ends an application at its driver's request.
+// Finish ends an application, as its driver has requested.
 func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 	a := c.applications[id]
 	if a == nil {
@@ -121,8 +122,9 @@ func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 	c.endApplication(now, a, ApplicationFailed, finish.GetDiagnostics())
 }
 
-// KillApplication ends an application. It also kills the application's driver if that is
-// supervised, because it would be launched again. It reports whether the application exists.
+// KillApplication ends an application, and reports whether the application exists. If the
+// application's driver is supervised, KillApplication also kills the driver, because the
+// driver would otherwise be launched again.
 func (c *Cluster) KillApplication(now time.Time, id, reason string) bool {
 	a := c.applications[id]
 	if a == nil {
@@ -143,8 +145,8 @@ const (
 )
 
 // countFailure counts an executor that failed before it registered with its driver.
-// Failures in a row delay the next launch, and too many end the application, unless
-// one of its executors is registered.
+// Consecutive failures delay the next launch. Too many of them end the application, unless one
+// of its executors is registered.
 func (c *Cluster) countFailure(now time.Time, a *application, e *executor, text string) {
 	a.failures++
 	if a.failures > 1 {
@@ -193,7 +195,7 @@ func (c *Cluster) endApplication(now time.Time, a *application, state Applicatio
 		}
 	}
 	if a.registration == "" {
-		return // it never attached
+		return // the application never attached
 	}
 	forgotten := c.ended.add(a)
 	c.put(kindApplication, a.id, a.record())

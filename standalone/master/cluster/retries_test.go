@@ -8,13 +8,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// failed bounds how many executors the master counts as failed in a row without any that
-// registered: at least least, at most most. most also counts failures that the master learns
-// late, or forgets at a restart.
+// failed has limits for the number of consecutive failed executors that the master should have
+// counted: at least least, at most most. most also counts failures of which the master learns
+// late, and failures whose count is lost at a restart.
 type failed struct{ most, least int }
 
-// registered resets the count after an executor has registered. known is set if the master
-// certainly learns that.
+// registered sets the count to 0 because an executor has registered. known must be set if the
+// master certainly learns of the registration.
 func (f *failed) registered(known bool) {
 	f.least = 0
 	if known {
@@ -22,15 +22,15 @@ func (f *failed) registered(known bool) {
 	}
 }
 
-// launched reports whether the master has an executor that it does not know to be registered.
+// launched reports whether the master has the executor, but not as a registered one.
 func (s *sim) launched(a *simApp, id uint32) bool {
 	known := s.c.applications[a.hello.GetApplicationId()]
 	return known != nil && known.executors[id] != nil && !known.executors[id].registered
 }
 
-// expectEnd is called before an executor's end is reported, and the function that it returns
-// afterwards. That function requires that the end has removed the application exactly if
-// MaxExecutorRetries executors have failed and none is registered.
+// expectEnd is called before an executor's end is reported. It returns judge, which must be
+// called after the report. judge requires that the end has removed the application if and only
+// if MaxExecutorRetries executors have failed and none is registered.
 func (s *sim) expectEnd(w *simWorker, key executorKey, state protocol.ExecutorState) (judge func()) {
 	var app *simApp
 	for _, a := range s.apps {
@@ -70,8 +70,8 @@ func (s *sim) expectEnd(w *simWorker, key executorKey, state protocol.ExecutorSt
 	}
 }
 
-// checkRetries checks that applications are removed only after enough failures, and that
-// retries wait no longer than allowed.
+// checkRetries checks that applications are removed only after enough failures, and that the
+// delay of a retry is not longer than allowed.
 func (s *sim) checkRetries() {
 	for _, a := range s.apps {
 		if a.over && strings.Contains(a.why, "failed one after the other") {

@@ -10,7 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Schedule launches the drivers and executors that fit, if anything has changed.
+// Schedule launches the drivers and executors that fit. It does nothing if nothing has changed
+// since the last call.
 func (c *Cluster) Schedule(now time.Time) {
 	if !c.dirty || c.phase != PhaseAlive {
 		return
@@ -39,7 +40,8 @@ func (c *Cluster) schedulable() []*worker {
 	return workers
 }
 
-// scheduleDrivers launches waiting drivers on the shuffled workers in turn.
+// scheduleDrivers launches waiting drivers. workers must be shuffled. Each driver is launched
+// on the next worker on which it fits.
 func (c *Cluster) scheduleDrivers(workers []*worker) {
 	if len(c.waitingDrivers) == 0 || len(workers) == 0 {
 		return
@@ -68,8 +70,8 @@ func (c *Cluster) scheduleDrivers(workers []*worker) {
 	c.waitingDrivers = waiting
 }
 
-// reportWaitReason sends an application why it has no executor of a profile that it wants,
-// if the reason has changed.
+// reportWaitReason sends an application the reason why an executor that it requests cannot be
+// launched, if the reason has changed.
 func (c *Cluster) reportWaitReason(a *application, workers []*worker) {
 	text := ""
 	for _, demand := range a.demands {
@@ -84,7 +86,8 @@ func (c *Cluster) reportWaitReason(a *application, workers []*worker) {
 	}
 }
 
-// whyNoExecutor returns why there is no executor of a profile, for users.
+// whyNoExecutor returns a text for users that explains why no executor of a profile can be
+// launched.
 func (c *Cluster) whyNoExecutor(a *application, profile *protocol.ExecutorProfile, workers []*worker) string {
 	need := executorSize(profile)
 	if len(workers) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// placed returns the cores of each executor, by worker.
+// placed returns the cores of each executor, by worker id.
 func (s *sim) placed() map[string][]int {
 	where := map[string][]int{}
 	for id, w := range s.workers {
@@ -29,7 +29,7 @@ func TestPlacement(t *testing.T) {
 	tests := []struct {
 		name     string
 		packed   bool
-		workers  []uint32 // cores of w0, w1, …; memory is 10 MiB each
+		workers  []uint32 // cores of the workers w0, w1, …; each has 10 MiB of memory
 		coresMax uint32
 		demand   *protocol.ExecutorDemand
 		want     map[string][]int

@@ -23,8 +23,8 @@ func testOptions() Options {
 	}
 }
 
-// sim is a cluster with simulated workers, applications and a store, in one
-// goroutine and on a simulated clock.
+// sim is a cluster with simulated workers, applications and a store. It runs in one goroutine
+// and has a simulated clock.
 type sim struct {
 	t       require.TestingT
 	options Options
@@ -33,7 +33,7 @@ type sim struct {
 	store   map[string]recovery.Record
 	workers map[string]*simWorker
 	apps    map[string]*simApp // by the id of their registration
-	stuck   bool               // workers do not answer orders by themselves
+	stuck   bool               // whether workers ignore orders until the test executes them
 }
 
 func newSim(t require.TestingT, options Options) *sim {
@@ -59,7 +59,7 @@ type simWorker struct {
 	processes         map[executorKey]*simProcess
 	drivers           map[driverRunKey]*simDriver
 	sequence          uint64
-	unacknowledged    []*protocol.WorkerReport // reports of ends that were not acknowledged
+	unacknowledged    []*protocol.WorkerReport // reports of ends that the master has not acknowledged
 	finished          []string
 	decommissionAsked bool
 }
@@ -71,7 +71,7 @@ type simApp struct {
 	why       string
 	request   *protocol.ExecutorRequest
 	known     map[uint32]*protocol.ApplicationExecutor
-	up        map[uint32]bool // registered
+	up        map[uint32]bool // executors that have registered with the driver
 	kills     map[uint32]bool
 	ends      []*protocol.ExecutorEnd
 	received  uint64
@@ -133,7 +133,7 @@ func (s *sim) detachWorker(w *simWorker) {
 	}
 }
 
-// report sends a report, now or when the worker attaches again.
+// report sends a report, or sends it when the worker attaches again if the worker is detached.
 func (s *sim) report(w *simWorker, report *protocol.WorkerReport) {
 	w.sequence++
 	report.Sequence = w.sequence
@@ -143,7 +143,7 @@ func (s *sim) report(w *simWorker, report *protocol.WorkerReport) {
 	}
 }
 
-// endProcess ends an executor on its worker.
+// endProcess ends the process of an executor on its worker.
 func (s *sim) endProcess(w *simWorker, key executorKey, state protocol.ExecutorState, exitCode int32) {
 	p := w.processes[key]
 	delete(w.processes, key)
@@ -232,7 +232,7 @@ func (s *sim) register(a *simApp, id uint32) {
 	}
 }
 
-// pass advances the clock, with heartbeats of workers.
+// pass advances the clock. Attached workers send heartbeats meanwhile.
 func (s *sim) pass(d time.Duration) {
 	s.now = s.now.Add(d)
 	for id, w := range s.workers {
@@ -244,7 +244,7 @@ func (s *sim) pass(d time.Duration) {
 	s.settle()
 }
 
-// settle schedules and carries out orders until there are no more effects.
+// settle calls Schedule and executes the orders, until no effects remain.
 func (s *sim) settle() {
 	for range 1000 {
 		s.c.Schedule(s.now)
@@ -286,7 +286,7 @@ func (s *sim) settle() {
 	require.Fail(s.t, "the master never comes to rest")
 }
 
-// execute makes a worker carry out an order.
+// execute executes an order on a worker.
 func (s *sim) execute(w *simWorker, order *protocol.WorkerOrder) {
 	if w == nil || !w.attached {
 		return
@@ -334,7 +334,7 @@ func (s *sim) start(w *simWorker, key executorKey) {
 	s.report(w, &protocol.WorkerReport{Executors: []*protocol.ExecutorReport{p.report(key)}})
 }
 
-// checkLoad checks that a worker runs no more than it has room for.
+// checkLoad checks that the processes on a worker do not exceed its resources.
 func (s *sim) checkLoad(w *simWorker) {
 	var cores uint32
 	var memory int64
@@ -364,7 +364,7 @@ func (s *sim) checkLoad(w *simWorker) {
 	require.LessOrEqual(s.t, memory, w.hello.GetMemory(), "memory of %s", w.hello.GetWorkerId())
 }
 
-// receive makes an application apply an order.
+// receive applies an order to an application.
 func (s *sim) receive(a *simApp, order *protocol.ApplicationOrder) {
 	if order.GetComplete() {
 		listed := map[uint32]bool{}
@@ -398,7 +398,8 @@ func (s *sim) receive(a *simApp, order *protocol.ApplicationOrder) {
 	}
 }
 
-// restart replaces the master, with or without the content of the store.
+// restart replaces the master. If keepStore is false, the new master begins with an empty
+// store.
 func (s *sim) restart(keepStore bool) {
 	for _, w := range s.workers {
 		w.attached = false

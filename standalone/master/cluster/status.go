@@ -10,16 +10,16 @@ import (
 // Status is the state of a cluster as its master shows it.
 type Status struct {
 	Phase               Phase               `json:"phase"`
-	Cores               int                 `json:"cores"` // of live workers
+	Cores               int                 `json:"cores"` // total of all live workers
 	CoresUsed           int                 `json:"coresUsed"`
 	Memory              int64               `json:"memory"` // bytes
 	MemoryUsed          int64               `json:"memoryUsed"`
 	Workers             []WorkerStatus      `json:"workers"`
-	Applications        []ApplicationStatus `json:"applications"` // in the order of scheduling
+	Applications        []ApplicationStatus `json:"applications"` // applications that have not ended, in the order of scheduling
 	EndedApplications   []ApplicationStatus `json:"endedApplications"`
 	Drivers             []DriverStatus      `json:"drivers"`
 	EndedDrivers        []DriverStatus      `json:"endedDrivers"`
-	WaitingApplications int                 `json:"waitingApplications"` // without any executor
+	WaitingApplications int                 `json:"waitingApplications"` // number of applications without an executor
 }
 
 // States of a worker.
@@ -27,7 +27,7 @@ const (
 	WorkerAlive           = "ALIVE"
 	WorkerDisconnected    = "DISCONNECTED"
 	WorkerDecommissioning = "DECOMMISSIONING"
-	WorkerUnknown         = "UNKNOWN" // from the store, and not attached yet
+	WorkerUnknown         = "UNKNOWN" // the worker is from the store, and has not attached yet
 	WorkerDead            = "DEAD"
 )
 
@@ -49,7 +49,8 @@ type WorkerStatus struct {
 	LastHeartbeat time.Time               `json:"lastHeartbeat,omitzero"`
 }
 
-// ResourceUsed says how many addresses of a resource, such as GPUs, a worker has and uses.
+// ResourceUsed has the total and the used number of addresses of a worker's resource, such as
+// GPUs.
 type ResourceUsed struct {
 	Total int `json:"total"`
 	Used  int `json:"used"`
@@ -65,22 +66,22 @@ type ApplicationStatus struct {
 	Started    time.Time            `json:"started"`
 	Ended      time.Time            `json:"ended,omitzero"`
 	Connected  bool                 `json:"connected"`
-	WebURL     string               `json:"webUrl,omitempty"` // of its driver's pages while it runs
-	Driver     string               `json:"driver,omitempty"` // the driver's id if the driver was submitted to the cluster
+	WebURL     string               `json:"webUrl,omitempty"` // URL of the driver's web page while the application runs
+	Driver     string               `json:"driver,omitempty"` // id of the driver if it was submitted to the cluster
 	Wanted     []RequestedExecutors `json:"wanted,omitempty"`
 	CoresMax   int                  `json:"coresMax,omitempty"`
 	Cores      int                  `json:"cores"`
 	Executors  []ExecutorStatus     `json:"executors,omitempty"`
-	Failures   int                  `json:"failures"` // executors that failed in a row before they registered
+	Failures   int                  `json:"failures"` // number of consecutive executors that failed before they registered
 	WaitReason string               `json:"hindrance,omitempty"`
-	Summary    string               `json:"summary,omitempty"` // see protocol.Finish; "" while it runs
+	Summary    string               `json:"summary,omitempty"` // see protocol.Finish; "" while the application runs
 }
 
 // RequestedExecutors is an application's request for executors of one profile.
 type RequestedExecutors struct {
 	Profile   int              `json:"profile"`
-	Total     uint32           `json:"total"` // number of executors; protocol.Unlimited for as many as possible
-	Cores     int              `json:"cores"` // of each executor; 0 for all cores of a worker
+	Total     uint32           `json:"total"` // number of executors; protocol.Unlimited means as many as possible
+	Cores     int              `json:"cores"` // cores of each executor; 0 means all cores of a worker
 	Memory    int64            `json:"memory"`
 	Resources map[string]int64 `json:"resources,omitempty"`
 }
@@ -94,7 +95,7 @@ type ExecutorStatus struct {
 	State      string `json:"state"`
 	Cores      int    `json:"cores"`
 	Memory     int64  `json:"memory"`
-	Registered bool   `json:"registered"` // with its driver
+	Registered bool   `json:"registered"` // whether the executor has registered with its driver
 	LogURL     string `json:"logUrl,omitempty"`
 }
 
@@ -116,7 +117,7 @@ type DriverStatus struct {
 	Launches    int       `json:"launches"`
 	LogURL      string    `json:"logUrl,omitempty"`
 	Application string    `json:"application,omitempty"`
-	WebURL      string    `json:"webUrl,omitempty"` // of its application's pages while that runs
+	WebURL      string    `json:"webUrl,omitempty"` // URL of the web page of the driver's application while the application runs
 }
 
 // Status returns the cluster's state.

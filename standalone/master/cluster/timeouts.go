@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// ExtendTimeouts extends all timeouts by a time in which the master's process was suspended.
+// ExtendTimeouts extends all timeouts by the duration pause, for which the master's process
+// was suspended.
 func (c *Cluster) ExtendTimeouts(pause time.Duration) {
 	c.warn("the master has stood still; its machine is too busy, or it was stopped", "for", pause)
 	c.deadline = c.deadline.Add(pause)
@@ -18,8 +19,8 @@ func (c *Cluster) ExtendTimeouts(pause time.Duration) {
 	}
 }
 
-// Tick removes workers and applications whose timeout has passed. It must be called at a
-// fixed interval. A timeout is detected at most one interval late.
+// Tick removes workers and applications whose timeout has passed. It must be called at a fixed
+// interval. A timeout takes effect at most one interval late.
 func (c *Cluster) Tick(now time.Time) {
 	if c.phase == PhaseRecovering && !now.Before(c.deadline) {
 		c.endRecovery(now)

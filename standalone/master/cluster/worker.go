@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// address is a worker's host and port, unique among live workers.
+// address is the host and port of a worker. No two live workers have the same address.
 type address struct {
 	host string
 	port uint32
@@ -20,17 +20,17 @@ type worker struct {
 	address  address
 	webURL   string
 	capacity capacity
-	index    int // in the order of registration
+	index    int // position in the order of registration
 
 	attached  bool
-	recovered bool // from the store, and not attached yet
+	recovered bool // whether the worker is from the store and has not attached yet
 	dead      bool
 	lastHeard time.Time
-	since     time.Time // when the stream ended, or the worker was found dead
+	since     time.Time // when the stream ended, or when the worker was considered dead
 	reason    string    // why the worker is dead or decommissioned
 
 	decommissioning   bool
-	decommissionAsked bool // Decommission was called for the worker
+	decommissionAsked bool // whether Decommission was called for the worker
 	deadline          time.Time
 	acknowledged      uint64
 
@@ -50,8 +50,8 @@ func (w *worker) schedulable() bool { return w.attached && !w.dead && !w.decommi
 
 func (w *worker) name() string { return fmt.Sprintf("worker %s on %s", w.id, w.address.host) }
 
-// AttachWorker registers a worker, or attaches it again. After an error, the worker
-// must not try again.
+// AttachWorker registers a worker, or attaches it again. If it fails, the worker must not
+// retry.
 func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error {
 	if err := checkWorker(hello); err != nil {
 		return err
@@ -81,7 +81,8 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 	w.attached, w.recovered, w.dead, w.lastHeard = true, false, false, now
 	w.acknowledged = hello.GetSequence()
 	c.put(kindWorker, w.id, w.record())
-	// Drop orders for the earlier stream; those still needed are created again below.
+	// Discard the orders that were meant for the previous stream. Those that are still needed
+	// are created again below.
 	delete(c.effects.Workers, w.id)
 	c.effects.LostWorkers = slices.DeleteFunc(c.effects.LostWorkers, func(lost string) bool { return lost == w.id })
 	c.orderWorker(w).Acknowledged = w.acknowledged
@@ -92,7 +93,7 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 	}
 
 	for _, a := range c.ended.entries {
-		if a.usedWorkers[w.id] { // the order to clean up may have been lost
+		if a.usedWorkers[w.id] { // the cleanup order may have been lost
 			order := c.orderWorker(w)
 			order.FinishedApplications = append(order.FinishedApplications, a.id)
 		}
@@ -126,7 +127,7 @@ func (c *Cluster) newWorker(id string, address address, capacity capacity) *work
 	return w
 }
 
-// DetachWorker notes that a worker's stream has broken.
+// DetachWorker records that a worker's stream has ended.
 func (c *Cluster) DetachWorker(now time.Time, id string) {
 	if w := c.workers[id]; w != nil && w.attached {
 		w.attached, w.since = false, now
@@ -135,14 +136,14 @@ func (c *Cluster) DetachWorker(now time.Time, id string) {
 	}
 }
 
-// Heartbeat notes that a worker is alive.
+// Heartbeat records that a worker is alive.
 func (c *Cluster) Heartbeat(now time.Time, id string) {
 	if w := c.workers[id]; w != nil {
 		w.lastHeard = now
 	}
 }
 
-// WorkerReport applies a worker's report on changed executors and drivers.
+// WorkerReport applies a worker's report of changed executors and drivers.
 func (c *Cluster) WorkerReport(now time.Time, id string, report *protocol.WorkerReport) {
 	w := c.workers[id]
 	if w == nil || !w.attached {
@@ -161,8 +162,8 @@ func (c *Cluster) WorkerReport(now time.Time, id string, report *protocol.Worker
 	c.orderWorker(w).Acknowledged = w.acknowledged
 }
 
-// WorkerDecommissioning notes that a worker decommissions itself, and stops all its
-// processes at the deadline (zero for none).
+// WorkerDecommissioning records that a worker is decommissioning itself. The worker stops all
+// its processes at the deadline; the zero time means that there is no deadline.
 func (c *Cluster) WorkerDecommissioning(now time.Time, id, reason string, deadline time.Time) {
 	if w := c.workers[id]; w != nil && !w.dead {
 		w.lastHeard = now
@@ -173,8 +174,8 @@ func (c *Cluster) WorkerDecommissioning(now time.Time, id, reason string, deadli
 	}
 }
 
-// Decommission asks the workers with these ids or on these hosts to decommission
-// themselves, and returns how many it has asked.
+// Decommission orders the workers with these ids or on these hosts to decommission themselves.
+// It returns the number of these workers.
 func (c *Cluster) Decommission(ids, hosts []string) int {
 	asked := 0
 	for _, w := range c.workersInOrder() {
@@ -184,14 +185,15 @@ func (c *Cluster) Decommission(ids, hosts []string) int {
 		asked++
 		w.decommissionAsked = true
 		c.orderWorker(w).Decommission = true
-		if !w.decommissioning { // else the worker has sent its own reason and deadline
+		if !w.decommissioning { // otherwise keep the reason and the deadline that the worker has sent
 			c.decommissionWorker(w, "its worker is being decommissioned", time.Time{})
 		}
 	}
 	return asked
 }
 
-// decommissionWorker excludes a worker from scheduling and notifies the applications on it.
+// decommissionWorker excludes a worker from scheduling, and notifies the applications that
+// have executors on it.
 func (c *Cluster) decommissionWorker(w *worker, reason string, deadline time.Time) {
 	if w.decommissioning && w.deadline.Equal(deadline) {
 		return
@@ -226,7 +228,7 @@ func (w *worker) notice() *protocol.ExecutorNotice {
 	return notice
 }
 
-// UnregisterWorker removes a stopping worker without executors and drivers.
+// UnregisterWorker removes a worker that is stopping and has no executors or drivers left.
 func (c *Cluster) UnregisterWorker(now time.Time, id string) {
 	if w := c.workers[id]; w != nil {
 		c.note("a worker has left", "worker", id, "host", w.address.host)
@@ -242,7 +244,7 @@ func (c *Cluster) loseWorker(now time.Time, w *worker, reason string) {
 	}
 }
 
-// removeWorker marks a worker as dead and its executors and drivers as lost.
+// removeWorker marks a worker as dead. The worker's executors and drivers are considered lost.
 func (c *Cluster) removeWorker(now time.Time, w *worker, reason string) {
 	if w.dead {
 		return

@@ -1,6 +1,6 @@
-// Package bolt stores a standalone master's state in a local file, with bbolt. The
-// master that has locked the file leads as long as it runs. The next one on the same
-// machine continues with its state.
+// Package bolt stores a standalone master's state in a local file, with bbolt. The master that
+// has locked the file leads until it stops. Then another master on the same machine can lock
+// the file and continue with the stored state.
 package bolt
 
 import (
@@ -27,23 +27,25 @@ import (
 const (
 	// FileName is the name of the file in the directory of a master's state.
 	FileName = "master.db"
-	// leaderName is the file beside master.db that names the lock's holder.
+	// leaderName is the name of a file in the same directory, which names the master that has
+	// locked master.db.
 	leaderName = "master.leader"
 
-	// lockWait bounds Open's wait for the file's lock, which a stopping master may still hold.
+	// lockWait is how long Open waits for the lock of the file, because a stopping master may
+	// still have it.
 	lockWait = 300 * time.Millisecond
 )
 
 var (
-	recordsBucket = []byte("records") // has a bucket for each kind, with ids as keys
+	recordsBucket = []byte("records") // has a bucket for each kind of record; its keys are the records' ids
 	metaBucket    = []byte("meta")
-	termKey       = []byte("term") // the number of the newest term, 8 bytes, big-endian
+	termKey       = []byte("term") // number of the latest term, 8 bytes, big-endian
 )
 
-// InUseError is returned if another master has locked the file.
+// InUseError means that another master has locked the file.
 type InUseError struct {
 	Path   string
-	Holder string // the other master's address and process, for users; "" if unknown
+	Holder string // address and process of the other master, for users; "" if unknown
 }
 
 func (e *InUseError) Error() string {
@@ -52,9 +54,9 @@ func (e *InUseError) Error() string {
 
 type backend struct {
 	path string
-	file os.FileInfo // of the file that was locked
+	file os.FileInfo // describes the file that was locked
 	db   *bbolt.DB
-	// leader is not guarded by mu, which is held while a write waits for the disk.
+	// leader is not guarded by mu, because mu is held while a write waits for the disk.
 	leader atomic.Pointer[string]
 
 	mu     sync.Mutex
@@ -62,8 +64,8 @@ type backend struct {
 	closed bool
 }
 
-// Open opens the state in a directory, which it creates if missing, accessible only
-// to this user. If another master has locked the file, the error is an *InUseError.
+// Open opens the state in a directory. It creates the directory, accessible only to this user,
+// if it does not exist. If another master has locked the file, the error is an *InUseError.
 func Open(directory string) (recovery.Backend, error) {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return nil, fmt.Errorf("make recovery.directory: %w", err)
@@ -96,14 +98,15 @@ func Open(directory string) (recovery.Backend, error) {
 	return nil, fmt.Errorf("open the master's state in %s: %w", path, err)
 }
 
-// check reads the file's structure, to find damage before anything is written.
+// check reads the file's structure, so that damage is found before anything is written.
 func (b *backend) check() error {
 	return b.db.View(func(tx *bbolt.Tx) error {
 		file, err := os.Stat(b.path)
 		if err != nil {
 			return err
 		}
-		// If the file is too short, a goroutine of tx.Check would panic, which nothing can recover.
+		// If the file is too short, a goroutine of tx.Check would panic, and that panic cannot
+		// be recovered here.
 		if file.Size() < tx.Size() {
 			return damaged(b.path, fmt.Errorf("it has %d bytes of %d", file.Size(), tx.Size()))
 		}
@@ -123,7 +126,8 @@ func damaged(path string, err error) error {
 		"or move it away to begin with no applications, workers and drivers", path, err)
 }
 
-// holder returns the leader file's content in parentheses, for an error text, or "".
+// holder returns the content of the file leaderName in parentheses, for an error text. It
+// returns "" if the file cannot be read.
 func holder(directory string) string {
 	text, err := os.ReadFile(filepath.Join(directory, leaderName))
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -132,8 +136,8 @@ func holder(directory string) string {
 	return " (" + strings.TrimSpace(string(text)) + ")"
 }
 
-// Campaign begins the term at once, because Open has locked the file. The term lasts
-// until Resign or Close, or until a write finds the file replaced.
+// Campaign begins a term immediately, because Open has locked the file. The term lasts until
+// Resign or Close, or until a write finds that the file was replaced.
 func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -196,10 +200,10 @@ func (b *backend) endTerm(t *term) {
 	b.term = nil
 	b.leader.Store(nil)
 	close(t.lost)
-	_ = os.Remove(filepath.Join(filepath.Dir(b.path), leaderName)) // only error texts need the file
+	_ = os.Remove(filepath.Join(filepath.Dir(b.path), leaderName)) // the file is used only for error texts
 }
 
-// update runs change in a transaction, and returns when that is on disk.
+// update calls change in a transaction. It returns when the transaction is on disk.
 func (b *backend) update(change func(*bbolt.Tx) error) error {
 	err := guarded(b.path, func() error { return b.db.Update(change) })
 	if err != nil {
@@ -208,16 +212,16 @@ func (b *backend) update(change func(*bbolt.Tx) error) error {
 	return nil
 }
 
-// replaced reports whether the locked file was replaced; another master may have
-// locked the new one.
+// replaced reports whether the path no longer refers to the locked file. Another master may
+// have locked the file that replaced it.
 func (b *backend) replaced() bool {
 	now, err := os.Stat(b.path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, b.file)
 }
 
-// guarded calls f, which reads or writes the file's pages, and returns panics as
-// errors. bbolt panics if pages contradict each other, and a file that was cut short
-// causes a fault in the mapped memory.
+// guarded calls f, which reads or writes the file's pages, and returns a panic as an error.
+// bbolt panics if pages contradict each other, and access to a truncated file causes a fault
+// in the mapped memory.
 func guarded(path string, f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

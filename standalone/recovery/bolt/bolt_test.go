@@ -103,8 +103,8 @@ func TestAReplacedFileEndsTheTerm(t *testing.T) {
 	}
 }
 
-// TestDamagedFile damages files in many ways: none may end the program, change the
-// file, or look like an empty state.
+// TestDamagedFile damages files in many ways. A damaged file must not make the program panic,
+// must not be changed, and must not be read as an empty state.
 func TestDamagedFile(t *testing.T) {
 	made := t.TempDir()
 	b, err := Open(made)
@@ -153,7 +153,7 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// used returns the size of the pages that a file uses, in bytes.
+// used returns the number of bytes of a file that bbolt's pages occupy.
 func used(t *testing.T, file []byte) int {
 	path := filepath.Join(t.TempDir(), FileName)
 	require.NoError(t, os.WriteFile(path, file, 0o600))
@@ -184,7 +184,7 @@ func TestLeaderDoesNotWaitForASlowDisk(t *testing.T) {
 	require.NoError(t, err)
 	b, ok := opened.(*backend)
 	require.True(t, ok)
-	b.mu.Lock() // a write holds it, too, and must not block Leader
+	b.mu.Lock() // a write holds mu too, and must not block Leader
 	defer b.mu.Unlock()
 	told := make(chan string, 1)
 	go func() { told <- b.Leader() }()

@@ -1,6 +1,6 @@
-// Package etcd stores a standalone cluster's state in etcd, for masters on several
-// machines. One leads, elected with a lease; when it fails, another continues with
-// its state.
+// Package etcd stores a standalone cluster's state in etcd, for masters on several machines.
+// One master is elected with a lease and leads. When it fails, another one is elected and
+// continues with the stored state.
 package etcd
 
 import (
@@ -18,24 +18,25 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// retryPause bounds the pause before another election attempt while the servers do not answer.
+// retryPause is the longest pause before an election attempt or a watch is retried after an
+// error.
 const retryPause = time.Second
 
 // backend is one master's connection to etcd.
 type backend struct {
 	options Options
 	client  *clientv3.Client
-	closing context.Context // ends when Close begins
+	closing context.Context // canceled when Close begins
 	close   context.CancelFunc
 	leader  atomic.Pointer[string]
 
 	mu     sync.Mutex
 	closed bool
-	active sync.WaitGroup // calls of Campaign and terms that have not ended
+	active sync.WaitGroup // counts the running calls of Campaign and the leader's terms that have not ended
 }
 
-// Open connects to the servers. It fails if none answers in time, so that a wrong
-// address is reported at the start.
+// Open connects to the servers. It fails if no server answers within Options.Timeout, so that
+// a wrong address is reported when the master starts.
 func Open(ctx context.Context, o Options) (recovery.Backend, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -62,25 +63,25 @@ func Open(ctx context.Context, o Options) (recovery.Backend, error) {
 	return b, nil
 }
 
-// call returns a context for one call, bounded by Options.Timeout.
+// call returns a context for one call, whose timeout is Options.Timeout.
 func (b *backend) call(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, b.options.Timeout)
 }
 
-// stateKeys and leaderKeys are key prefixes of records and of the election.
-// termKey's value is the newest term's number.
+// stateKeys and leaderKeys are the key prefixes of records and of the election. The value of
+// termKey is the number of the latest term.
 func (b *backend) stateKeys() string  { return b.options.Directory + "/state/" }
 func (b *backend) leaderKeys() string { return b.options.Directory + "/leader" }
 func (b *backend) termKey() string    { return b.options.Directory + "/term" }
 
-// Campaign waits until this master is elected, and retries while the servers are unavailable.
+// Campaign waits until this master is elected. It retries while the servers are unavailable.
 func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, error) {
 	b.mu.Lock()
 	if b.closed {
 		b.mu.Unlock()
 		return nil, recovery.ErrClosed
 	}
-	b.active.Add(1) // the term's end calls Done
+	b.active.Add(1) // Done is called when the term ends
 	b.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -110,7 +111,8 @@ func (b *backend) Leader() string {
 	return ""
 }
 
-// Close ends the term and revokes its lease, which expires if no server can be reached.
+// Close ends the term and revokes its lease. If no server can be reached, the lease expires
+// later.
 func (b *backend) Close() error {
 	b.mu.Lock()
 	if b.closed {
@@ -129,7 +131,7 @@ func (b *backend) Close() error {
 	case <-ended:
 	case <-time.After(b.options.Timeout):
 	}
-	err := b.client.Close() // ends every call that is still open
+	err := b.client.Close() // ends all calls that have not returned
 	<-ended
 	if errors.Is(err, context.Canceled) {
 		return nil // the client returns this error after Close

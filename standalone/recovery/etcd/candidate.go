@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// campaignOnce makes one attempt to be elected, with its own lease.
+// campaignOnce tries once to be elected. It creates a lease for this attempt.
 func (b *backend) campaignOnce(ctx context.Context, address string) (*term, error) {
 	call, done := b.call(ctx)
 	lease, err := b.client.Grant(call, int64(b.options.Lease/time.Second))
@@ -25,8 +25,8 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 			b.revoke(lease.ID)
 		}
 	}()
-	// If ctx ends before this master is elected, cancel the context of the session's client. If
-	// it is elected, the term keeps the session and its client.
+	// If ctx ends before this master is elected, cancel the context of the session's client.
+	// After the election, the term uses the session and its client.
 	client, abandon := b.abandonable()
 	defer context.AfterFunc(ctx, abandon)()
 	defer func() {
@@ -54,8 +54,8 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 	if err := t.renewOnce(ctx); err != nil {
 		return nil, err
 	}
-	// If the lease expired during the wait, this master has won the election, but its key is
-	// gone.
+	// If the lease has expired during the wait, the election has succeeded, but this master's
+	// key no longer exists. Then claim fails.
 	seen, err := t.claim(ctx)
 	if err != nil {
 		return nil, err
@@ -67,9 +67,9 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 }
 
 // abandonable returns a copy of the client, and a function that cancels the copy's context.
-// A campaign that is given up deletes its key under that context, and blocks while no server
-// answers. After the context was cancelled, only the end of the lease (by revoke or expiry)
-// deletes the key.
+// When a campaign is abandoned, it deletes its key under that context, and would block while
+// no server answers. If the context is canceled, the campaign ends without deleting the key,
+// which is deleted when the lease is revoked or expires.
 func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	ctx, abandon := context.WithCancel(b.client.Ctx())
 	client := clientv3.NewCtxClient(ctx, clientv3.WithZapLogger(b.client.GetLogger()))
@@ -77,7 +77,7 @@ func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	return client, abandon
 }
 
-// wait returns when this master is elected. Until then it updates b.leader.
+// wait waits until this master is elected. Meanwhile it updates b.leader.
 func (b *backend) wait(ctx context.Context, session *concurrency.Session, election *concurrency.Election, address string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(session.Ctx(), stop)()
@@ -90,7 +90,7 @@ func (b *backend) wait(ctx context.Context, session *concurrency.Session, electi
 				address := string(leader.Kvs[0].Value)
 				b.leader.Store(&address)
 			}
-			select { // the servers are unavailable
+			select { // Observe has ended because the servers are unavailable
 			case <-ctx.Done():
 			case <-time.After(retryPause):
 			}
@@ -105,7 +105,7 @@ func (b *backend) wait(ctx context.Context, session *concurrency.Session, electi
 	return nil
 }
 
-// revoke ends a lease at once, if a server can be reached.
+// revoke revokes a lease, if a server can be reached.
 func (b *backend) revoke(lease clientv3.LeaseID) {
 	call, done := b.call(b.client.Ctx())
 	defer done()

@@ -20,7 +20,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/recoverytest"
 )
 
-// Most tests wait for timeouts, so more of them run at a time than there are CPUs.
+// Most tests wait for timeouts, so run more tests at a time than there are CPUs.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 const (
 	// lease is short, for tests that wait until it expires.
 	lease = 3 * time.Second
-	// longLease does not expire even on a busy machine.
+	// longLease does not expire during a test, even on a busy machine.
 	longLease   = time.Minute
 	waitTimeout = time.Minute
 )
@@ -93,7 +93,7 @@ func TestConformance(t *testing.T) {
 func TestATermEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	server := etcdtest.Start(t)
-	o := options(t, server, "bobbin") // Directory gets the missing slash
+	o := options(t, server, "bobbin") // Open adds the missing slash to Directory
 	first, second := open(t, o), open(t, o)
 	term := lead(t, first)
 	require.NoError(t, term.Write(t.Context(), app))
@@ -108,7 +108,8 @@ func TestATermEndsWithItsKey(t *testing.T) {
 	assert.NoError(t, next.Write(t.Context(), app))
 }
 
-// TestAWriteOfAnOldLeaderHasNoEffect: a leader writes before it knows that another one leads.
+// In TestAWriteOfAnOldLeaderHasNoEffect a leader writes after another one was elected, of
+// which it has not learned yet.
 func TestAWriteOfAnOldLeaderHasNoEffect(t *testing.T) {
 	t.Parallel()
 	server := etcdtest.Start(t)
@@ -140,7 +141,7 @@ func TestADisconnectedLeaderStopsInTime(t *testing.T) {
 	over(t, leading)
 	assert.Less(t, time.Since(paused), 2*lease, "no later than the lease may run out, and what a busy machine adds to it")
 	resume()
-	// After the outage the state is complete.
+	// After the outage, all records still exist.
 	again := lead(t, backend)
 	assert.Greater(t, again.Number(), leading.Number())
 	assert.NoError(t, again.Write(t.Context(), app))
@@ -187,7 +188,7 @@ func TestARestartShorterThanTheLeaseIsNotNoticed(t *testing.T) {
 		t.Fatal("the term is over")
 	default:
 	}
-	// The term still watches its key.
+	// After the restart, the term still detects that its key is deleted.
 	_, err := server.Client().Delete(t.Context(), "/bobbin/leader/", clientv3.WithPrefix())
 	require.NoError(t, err)
 	over(t, term)

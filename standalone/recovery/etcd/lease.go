@@ -17,9 +17,9 @@ const (
 	renewPause = 200 * time.Millisecond
 )
 
-// renew renews the lease, and ends the term before another master can be elected. The
-// election's session renews the lease as well. But it counts the expiry from the time when
-// it reads the answer, which may be late.
+// renew renews the lease until ctx ends. If renewals fail, it ends the term before another
+// master can be elected. The election's session also renews the lease, but it counts the
+// lease's duration from the time when it reads the response, which may be too late.
 func (t *term) renew(ctx context.Context) {
 	for {
 		select {
@@ -28,14 +28,14 @@ func (t *term) renew(ctx context.Context) {
 		case <-time.After(t.ttl / renewalsPerLease):
 		}
 		if err := t.renewOnce(ctx); err != nil {
-			t.finish(fmt.Errorf("its lease was not renewed: %w", err)) // no effect after ctx's end
+			t.finish(fmt.Errorf("its lease was not renewed: %w", err)) // has no effect if ctx has ended
 			return
 		}
 	}
 }
 
-// renewOnce renews the lease, with retries until the lease may have expired. The new
-// expiry counts from just before the successful request.
+// renewOnce renews the lease. It retries until the lease may have expired. The new expiry time
+// counts from just before the successful request.
 func (t *term) renewOnce(ctx context.Context) error {
 	ctx, done := context.WithDeadline(ctx, t.leaseExpiry)
 	defer done()
@@ -57,11 +57,11 @@ func (t *term) renewOnce(ctx context.Context) error {
 	}
 }
 
-// keepAlive renews a lease once, and returns its new duration. The client's
-// KeepAliveOnce would retry without a pause if no server can be reached.
+// keepAlive renews a lease once, and returns its new duration. It replaces the client's
+// KeepAliveOnce, which retries without a pause if no server can be reached.
 func (b *backend) keepAlive(ctx context.Context, lease clientv3.LeaseID) (time.Duration, error) {
 	ctx, done := context.WithTimeout(clientv3.WithRequireLeader(ctx), b.options.Timeout)
-	defer done() // ends the stream, too
+	defer done() // also ends the stream
 	stream, err := clientv3.RetryLeaseClient(b.client).LeaseKeepAlive(ctx)
 	if err != nil {
 		return 0, err

@@ -14,29 +14,30 @@ const (
 	defaultLease   = 10 * time.Second
 	defaultTimeout = 5 * time.Second
 
-	// A connection silent for pingAfter is pinged, and closed if there is no answer
-	// within pingWait. Servers refuse pings more often than every 5 s.
+	// A connection that receives nothing for pingAfter is pinged. If there is no answer within
+	// pingWait, it is closed. Servers refuse pings that are more frequent than every 5 s.
 	pingAfter = 10 * time.Second
 	pingWait  = 3 * time.Second
 )
 
-// Options of Open.
+// Options configure Open.
 type Options struct {
-	// Endpoints are the servers' URLs, all http:// or all https://.
+	// Endpoints are the URLs of the servers, all with http:// or all with https://.
 	Endpoints []string
-	// Directory is the prefix of the cluster's keys, such as /bobbin. Masters with the
-	// same Directory form a cluster.
+	// Directory is the prefix of the cluster's keys, such as /bobbin. Masters with the same
+	// Directory belong to the same cluster.
 	Directory string
-	// TLS is for https://; nil means the machine's trusted authorities and no client certificate.
+	// TLS is the configuration for https://. nil means the operating system's trusted
+	// authorities and no client certificate.
 	TLS *tls.Config
-	// Username and Password authenticate to the servers; "" for no authentication.
+	// Username and Password authenticate to the servers. "" means no authentication.
 	Username, Password string
-	// Lease is how long after the leader's last renewal another master can take over, in whole
-	// seconds; 0 for 10 s. An election among the etcd servers themselves may extend it.
+	// Lease is how long after the leader's last renewal another master can be elected, in
+	// whole seconds. 0 means 10 s. An election among the etcd servers may extend this time.
 	Lease time.Duration
-	// Timeout bounds a call; 0 for 5 s.
+	// Timeout limits the duration of one call. 0 means 5 s.
 	Timeout time.Duration
-	// Logger logs who leads, and failed attempts; nil logs nothing.
+	// Logger receives changes of the leader, and failed attempts. nil logs nothing.
 	Logger *slog.Logger
 }
 

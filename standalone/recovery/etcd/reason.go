@@ -9,9 +9,9 @@ import (
 	"net/url"
 )
 
-// diagnose returns why calls to the servers fail, or nil if each server accepts a
-// connection. The error of a call itself does not say it, because the client retries after
-// any error until its deadline.
+// diagnose returns the reason why calls to the servers fail, or nil if each server accepts a
+// connection. The error of a call does not contain the reason, because the client retries
+// after any error until its deadline.
 func (o *Options) diagnose(ctx context.Context) error {
 	ctx, done := context.WithTimeout(ctx, o.Timeout)
 	defer done()
@@ -24,8 +24,8 @@ func (o *Options) diagnose(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// connect connects to a server by TCP. With https:// it waits for the first byte,
-// which follows the acceptance of our certificate.
+// connect opens a TCP connection to a server. With https://, it also waits for the first byte
+// from the server, which the server sends only after it has accepted the client's certificate.
 func (o *Options) connect(ctx context.Context, endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil {

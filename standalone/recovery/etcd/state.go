@@ -13,22 +13,23 @@ import (
 )
 
 const (
-	// batchChanges and batchBytes bound a transaction. Servers accept 128 changes and
-	// 1.5 MiB by default.
+	// batchChanges and batchBytes limit a transaction. By default, servers accept 128 changes
+	// and 1.5 MiB.
 	batchChanges = 100
 	batchBytes   = 1 << 20
-	// maxRecord bounds a record's data, in bytes, to fit into a transaction.
+	// maxRecord is the largest size of a record's data, in bytes, that fits into a
+	// transaction.
 	maxRecord = batchBytes - 4096
-	// pageRecords is how many records one call reads.
+	// pageRecords is the number of records that one call reads.
 	pageRecords = 200
 )
 
-// recordKey returns a record's key in etcd, with kind and id escaped as in a URL's path.
+// recordKey returns a record's key in etcd. kind and id are escaped as in the path of a URL.
 func (b *backend) recordKey(kind, id string) string {
 	return b.stateKeys() + url.PathEscape(kind) + "/" + url.PathEscape(id)
 }
 
-// names returns the kind and id of a key. It fails for keys not made by recordKey.
+// names returns the kind and the id from a key. It fails if recordKey did not return the key.
 func (b *backend) names(key string) (kind, id string, err error) {
 	escapedKind, escapedID, ok := strings.Cut(strings.TrimPrefix(key, b.stateKeys()), "/")
 	kind, err = url.PathUnescape(escapedKind)
@@ -41,7 +42,8 @@ func (b *backend) names(key string) (kind, id string, err error) {
 	return kind, id, nil
 }
 
-// Load reads all records at the same revision of the store.
+// Load reads all records. It reads them at the same etcd revision, so that they are
+// consistent.
 func (t *term) Load(ctx context.Context) ([]recovery.Record, error) {
 	b := t.backend
 	var records []recovery.Record
@@ -81,8 +83,8 @@ func (t *term) Load(ctx context.Context) ([]recovery.Record, error) {
 	return records, errors.Join(bad...)
 }
 
-// Write makes the changes in as few transactions as possible. These take effect only while
-// this master leads.
+// Write applies the changes in as few transactions as possible. A transaction takes effect
+// only if this master leads.
 func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 	if err := recovery.Check(changes); err != nil {
 		return err

@@ -15,19 +15,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// term is the time during which this master's key in the election is the oldest.
+// term is the time during which this master's key is the oldest key of the election.
 //
-// It ends when the key is gone, or when the lease may have expired, counted from
-// before the last successful renewal. So this master stops no later than the servers
-// expire the lease.
+// A term ends when the key is deleted, or when the lease may have expired. The lease's
+// duration counts from before the last successful renewal, so this master stops leading no
+// later than the servers expire the lease.
 type term struct {
 	backend     *backend
 	session     *concurrency.Session
 	lease       clientv3.LeaseID
-	ttl         time.Duration // of the lease, as the servers returned it; only renewOnce changes it and leaseExpiry
+	ttl         time.Duration // duration of the lease, as the servers returned it; only renewOnce changes ttl and leaseExpiry
 	leaseExpiry time.Time     // when the lease may expire
 	key         string
-	revision    int64 // at which the key was created
+	revision    int64 // etcd revision at which the key was created
 	number      uint64
 	address     string
 
@@ -40,8 +40,8 @@ type term struct {
 func (t *term) Number() uint64        { return t.number }
 func (t *term) Lost() <-chan struct{} { return t.lost }
 
-// claim writes the term's number if this master's key is the oldest in the election,
-// and returns the write's revision, or an error otherwise.
+// claim writes the term's number, and returns the etcd revision of the write. It fails if this
+// master's key is not the oldest in the election.
 func (t *term) claim(ctx context.Context) (int64, error) {
 	b := t.backend
 	call, done := b.call(ctx)
@@ -77,13 +77,15 @@ func (t *term) claim(ctx context.Context) (int64, error) {
 
 var errLeaseGone = errors.New("the lease ran out while this master waited")
 
-// leads returns the condition of all writes of this term: this master's key exists.
+// leads returns the condition of all transactions of this term: this master's key still
+// exists.
 func (t *term) leads() clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(t.key), "=", t.revision)
 }
 
-// begin starts the goroutines that renew the lease, watch this master's key from the
-// revision seen, and end the term. The caller has added the term to backend.active.
+// begin starts the goroutines that renew the lease, watch this master's key, and end the term.
+// seen is the etcd revision after which the key is watched. The caller must have added the
+// term to backend.active.
 func (t *term) begin(seen int64) {
 	ctx, stop := context.WithCancelCause(t.backend.client.Ctx())
 	t.stop = stop
@@ -101,15 +103,15 @@ func (t *term) begin(seen int64) {
 		defer t.backend.active.Done()
 		<-ctx.Done()
 		release()
-		t.finish(context.Cause(ctx)) // if the client was closed; otherwise the term has ended already
+		t.finish(context.Cause(ctx)) // the cause if the client was closed; otherwise the term has ended already and finish has no effect
 		t.over.Wait()
 		t.session.Orphan()
 		t.backend.revoke(t.lease)
 	}()
 }
 
-// finish ends the term. It first closes the channel of Lost, and then stops the term's
-// goroutines.
+// finish ends the term, and logs the reason why. It first closes the channel that Lost
+// returns, and then stops the term's goroutines.
 func (t *term) finish(why error) {
 	t.end.Do(func() {
 		unknown := ""
@@ -120,7 +122,8 @@ func (t *term) finish(why error) {
 	})
 }
 
-// watch ends the term when this master's key, which existed at revision seen, is gone.
+// watch ends the term when this master's key is deleted. seen is an etcd revision at which the
+// key existed.
 func (t *term) watch(ctx context.Context, seen int64) {
 	for ctx.Err() == nil {
 		watch, stop := context.WithCancel(ctx)
@@ -134,7 +137,7 @@ func (t *term) watch(ctx context.Context, seen int64) {
 			}
 		}
 		stop()
-		// The watch broke: read the key again.
+		// The watch failed, so read the key again.
 		select {
 		case <-ctx.Done():
 			return

@@ -1,4 +1,4 @@
-// Package etcdtest starts real etcd servers for tests, on loopback.
+// Package etcdtest starts real etcd servers on loopback for tests.
 package etcdtest
 
 import (
@@ -23,10 +23,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
-// startTimeout bounds the start of a server.
+// startTimeout limits how long a server may take to start.
 const startTimeout = time.Minute
 
-// Server is one etcd server with its data.
+// Server is an etcd server with a data directory.
 type Server struct {
 	// Endpoint is the server's URL.
 	Endpoint string
@@ -37,16 +37,16 @@ type Server struct {
 	process   *process
 }
 
-// Start starts a server until the test's end. Without the command etcd (Debian's
-// package etcd-server), the test is skipped; in CI it fails.
+// Start starts a server, which is stopped at the end of the test. If the command etcd
+// (Debian's package etcd-server) is missing, the test is skipped; in CI it fails.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return launch(t, "http", nil)
 }
 
-// StartTLS starts a server with TLS, for clients with a certificate signed by an
-// authority in caFile. Server.Client uses the server's certificate. All files are
-// PEM.
+// StartTLS starts a server with TLS. It accepts only clients that have a certificate signed by
+// an authority in caFile. Server.Client uses the server's own certificate. All files are PEM
+// files.
 func StartTLS(t testing.TB, caFile, certFile, keyFile string) *Server {
 	t.Helper()
 	authorities, err := os.ReadFile(caFile)
@@ -86,7 +86,7 @@ func launch(t testing.TB, scheme string, secure *tls.Config, arguments ...string
 		"--name=test", "--data-dir=" + filepath.Join(s.directory, "data"), "--unsafe-no-fsync", "--log-level=warn",
 		"--listen-client-urls=" + s.Endpoint, "--advertise-client-urls=" + s.Endpoint,
 		"--listen-peer-urls=http://" + peer, "--initial-advertise-peer-urls=http://" + peer, "--initial-cluster=test=http://" + peer,
-		"--heartbeat-interval=10", "--election-timeout=100", // leases of a second are then possible
+		"--heartbeat-interval=10", "--election-timeout=100", // allows leases of one second
 	}, arguments...)
 	s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, TLS: secure, DialTimeout: time.Second, Logger: zap.NewNop()})
 	if err != nil {
@@ -102,7 +102,7 @@ func launch(t testing.TB, scheme string, secure *tls.Config, arguments ...string
 
 func (s *Server) Client() *clientv3.Client { return s.client }
 
-// Run starts the server again after Kill, with its data.
+// Run starts the server again after Kill, with the same data.
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(s.directory, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -131,7 +131,7 @@ func (s *Server) Run(t testing.TB) {
 	}
 }
 
-// Kill kills the server and keeps its data.
+// Kill kills the server. Its data remains.
 func (s *Server) Kill() {
 	if s.process != nil {
 		s.process.kill()
@@ -139,7 +139,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Pause stops the server's process until resume, so that calls get no answer.
+// Pause suspends the server's process until resume is called, so that calls get no answer.
 func (s *Server) Pause(t testing.TB) (resume func()) {
 	t.Helper()
 	signal := func(what syscall.Signal) {
@@ -151,8 +151,8 @@ func (s *Server) Pause(t testing.TB) (resume func()) {
 	return func() { signal(syscall.SIGCONT) }
 }
 
-// process is a command that ends with the test's process, even after SIGKILL: its
-// parent is a shell, which kills it when the shell's stdin is closed.
+// process is a command that ends when the test's process ends, even by SIGKILL. The command's
+// parent is a shell, which kills the command when the shell's stdin is closed.
 type process struct {
 	shell *exec.Cmd
 	input io.Closer
@@ -187,5 +187,5 @@ func start(output *os.File, name string, arguments ...string) (*process, error) 
 
 func (p *process) kill() {
 	_ = p.input.Close()
-	_ = p.shell.Wait() // the shell ends with the status of its kill
+	_ = p.shell.Wait() // the shell has killed the command, so its status is not 0
 }

@@ -1,5 +1,5 @@
-// Package open opens the store that the settings name. It imports all stores and
-// their libraries.
+// Package open opens the store that the settings select. It imports the packages of all stores
+// and their libraries.
 package open
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/etcd"
 )
 
-// Open opens the store that recovery.mode names. It fails if another master has the
-// directory, or etcd does not answer.
+// Open opens the store that recovery.mode selects. It fails if another master has locked the
+// directory, or if etcd does not answer.
 func Open(ctx context.Context, settings *config.Config, logger *slog.Logger) (recovery.Backend, error) {
 	switch config.RecoveryMode.In(settings) {
 	case config.RecoveryFilesystem:
@@ -56,7 +56,7 @@ func etcdOptions(settings *config.Config) (etcd.Options, error) {
 	return options, err
 }
 
-// tlsConfig returns the TLS configuration for etcd, nil if caFile and certFile are "".
+// tlsConfig returns the TLS configuration for etcd, or nil if caFile and certFile are "".
 func tlsConfig(caFile, certFile, keyFile string) (*tls.Config, error) {
 	if caFile == "" && certFile == "" {
 		return nil, nil

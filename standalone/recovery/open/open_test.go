@@ -31,7 +31,7 @@ func opened(t *testing.T, set map[string]string) (recovery.Backend, error) {
 	return Open(t.Context(), settings, slog.New(slog.NewTextHandler(t.Output(), nil)))
 }
 
-// works writes and reads with a backend, and closes it.
+// works checks that a backend can write and read a record, and closes the backend.
 func works(t *testing.T, backend recovery.Backend) {
 	term, err := backend.Campaign(t.Context(), "bobbin://here:7077")
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
-// sign makes a certificate for both sides of a connection on loopback.
+// sign creates a certificate that is valid for servers and clients on loopback.
 func (a *authority) sign(t *testing.T, name string) (certFile, keyFile string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

@@ -16,21 +16,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// timeout bounds every wait of a test.
+// timeout limits every wait of a test.
 const timeout = 20 * time.Second
 
 // Store is a store of one cluster's state.
 type Store struct {
-	// Open opens the store as a starting master does.
+	// Open opens the store, as a starting master does.
 	Open func() (recovery.Backend, error)
-	// Persistent means that the state outlives the backend. Shared means that several backends
+	// Persistent is set if the state outlives the backend. Shared is set if several backends
 	// can be open at the same time.
 	Persistent, Shared bool
-	// Damage changes a record's bytes while no backend is open; nil if impossible.
+	// Damage changes the bytes of a record while no backend is open. It is nil if that is
+	// impossible.
 	Damage func(t *testing.T, kind, id string, change func([]byte) []byte)
 }
 
-// Run tests a kind of backend. fresh makes an empty store.
+// Run runs all tests. fresh creates an empty store.
 func Run(t *testing.T, fresh func(t *testing.T) Store) {
 	tests := []struct {
 		name string
@@ -53,7 +54,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Store) {
 	}
 }
 
-// master opens the store until the test ends.
+// master opens the store, which is closed at the end of the test.
 func master(t require.TestingT, store Store) recovery.Backend {
 	backend, err := store.Open()
 	require.NoError(t, err)
@@ -146,7 +147,7 @@ func testMany(t *testing.T, store Store) {
 	assert.True(t, assert.ObjectsAreEqual(changes, loaded), "all %d records are there", len(changes))
 }
 
-// testAgainstModel compares a backend with a map, over restarts.
+// testAgainstModel compares a backend with a map. It opens the store several times.
 func testAgainstModel(t *testing.T, store Store) {
 	rapid.Check(t, func(rt *rapid.T) {
 		backend := master(rt, store)
@@ -162,7 +163,7 @@ func testAgainstModel(t *testing.T, store Store) {
 		loaded, err := term.Load(t.Context())
 		require.NoError(rt, err)
 		model := map[[2]string]string{}
-		for _, r := range loaded { // from the previous run of this function
+		for _, r := range loaded { // records of the previous call of this function
 			model[[2]string{r.Kind, r.ID}] = string(r.Data)
 		}
 		names := rapid.SampledFrom([]string{"a", "b", "c/d", "c", "ä"})
@@ -250,7 +251,7 @@ func testPersistent(t *testing.T, store Store) {
 
 func testNumbers(t *testing.T, store Store) {
 	ctx, backend := bounded(t), master(t, store)
-	last := uint64(time.Now().Add(-time.Second).UnixMilli()) // a store that was lost may have had this number
+	last := uint64(time.Now().Add(-time.Second).UnixMilli()) // number that a lost store may have had
 	for range 3 {
 		term := leader(t, backend)
 		assert.Greater(t, term.Number(), last)

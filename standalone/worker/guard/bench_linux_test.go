@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkSweep measures a sweep that finds nothing.
+// BenchmarkSweep measures a call of Sweep that finds no process.
 func BenchmarkSweep(b *testing.B) {
 	since, err := Started(os.Getpid())
 	if err != nil {

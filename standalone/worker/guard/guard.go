@@ -1,13 +1,13 @@
 // Package guard kills all processes of a worker when the worker ends, even by SIGKILL.
 //
-// Executors and drivers have two marks, which their children inherit: a session of
-// their own, and an environment variable. A process without either mark, such as a
-// daemon, is left alone. The guard is a process beside the worker. It reads a pipe
-// that only the worker writes. At the pipe's end, the guard kills processes with one
-// of the marks until none is left.
+// Executors and drivers have two marks, which their child processes inherit: a session of
+// their own, and an environment variable. A process with neither mark is not killed, for
+// example a daemon that has begun a new session and has cleared its environment. The guard is
+// a child process of the worker. It reads a pipe that only the worker can write. When the pipe
+// ends, the guard kills the processes that have one of the marks, until none is left.
 //
-// If guard and worker are killed at once, the kernel kills executors and drivers,
-// but not processes that they started.
+// If the guard and the worker are killed at the same time, the kernel kills the executors and
+// drivers, but not the processes that they have started.
 package guard
 
 import (
@@ -29,20 +29,21 @@ import (
 )
 
 const (
-	// killTimeout bounds the wait for killed processes. A process that is stuck in the
-	// kernel, or runs as another user, does not end.
+	// killTimeout is how long Sweep waits until killed processes have ended. A process that is
+	// stuck in the kernel, or that runs as another user, does not end.
 	killTimeout = 30 * time.Second
 	// pollInterval is the time between two checks whether killed processes have ended. Polling
 	// is needed because the kernel notifies a process only about its own children.
 	pollInterval = 5 * time.Millisecond
 
-	name = "bobbin-guard" // in lists of processes
+	name = "bobbin-guard" // name of the process in ps and top
 
-	// raceOptions are options of the race detector, which programs with it read.
+	// raceOptions is the environment variable with options of the race detector.
 	raceOptions = "GORACE"
 )
 
-// Guard is this worker's guard process. One goroutine must call its methods, except Ended.
+// Guard is the guard process of this worker. All methods except Ended must be called by one
+// goroutine at a time.
 type Guard struct {
 	command *exec.Cmd
 	pipe    *os.File
@@ -50,9 +51,9 @@ type Guard struct {
 	failure error // set when ended is closed
 }
 
-// Start starts a guard for this process, by running program in the role
-// launch.RoleGuard, in which it must call Main. The guard kills the processes whose
-// launch.EnvContainer begins with mark; no others may have such a value.
+// Start starts a guard for this process. It runs program in the role launch.RoleGuard; in this
+// role, program must call Main. The guard kills the processes whose variable
+// launch.EnvContainer begins with mark, so no other processes may have such a value.
 func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -66,7 +67,8 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 		command.Env = append(command.Env, raceOptions+"="+options)
 	}
 	command.Stdin, command.Stderr = read, stderr
-	// In its own session, the guard gets no signals for the worker's terminal or process group.
+	// In its own session, the guard does not receive signals that are sent to the worker's
+	// terminal or process group.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := command.Start(); err != nil {
 		_ = write.Close()
@@ -75,7 +77,7 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	g := &Guard{command: command, pipe: write, ended: make(chan struct{})}
 	go func() {
 		g.failure = command.Wait()
-		_ = write.Close() // the reader, the guard, has ended
+		_ = write.Close() // the guard, which reads the pipe, has ended
 		close(g.ended)
 	}()
 	return g, nil
@@ -84,10 +86,11 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 // PID returns the guard's process id.
 func (g *Guard) PID() int { return g.command.Process.Pid }
 
-// Watch makes the guard kill a session's processes when this process ends.
+// Watch adds a session. When this process ends, the guard kills the session's processes.
 func (g *Guard) Watch(session int) error { return g.write("+", session) }
 
-// Forget removes a session, after its processes have ended and before its number is reused.
+// Forget removes a session. It must be called after the session's processes have ended, and
+// before the session's number is reused.
 func (g *Guard) Forget(session int) error { return g.write("-", session) }
 
 func (g *Guard) write(sign string, session int) error {
@@ -97,12 +100,12 @@ func (g *Guard) write(sign string, session int) error {
 	return nil
 }
 
-// Ended returns a channel that is closed when the guard has ended. If that happens before
-// Close is called, the guard was killed.
+// Ended returns a channel that is closed when the guard has ended. If the guard ends before
+// Close is called, it was killed.
 func (g *Guard) Ended() <-chan struct{} { return g.ended }
 
-// Close makes the guard kill all remaining processes, and waits for its end. The
-// error names processes that did not end.
+// Close makes the guard kill all remaining processes, and waits until the guard has ended. The
+// error names the processes that could not be killed.
 func (g *Guard) Close() error {
 	_ = g.pipe.Close()
 	<-g.ended
@@ -112,7 +115,8 @@ func (g *Guard) Close() error {
 	return nil
 }
 
-// Main is the guard process. It returns the exit status after the worker's end.
+// Main runs the guard process until the worker has ended and its processes are killed. It
+// returns the exit status.
 func Main() int {
 	signal.Ignore(ignoredSignals...)
 	if len(os.Args) != 2 || os.Args[1] == "" {
@@ -120,7 +124,7 @@ func Main() int {
 		return 2
 	}
 	setProcessName(name)
-	_ = os.Chdir("/") // do not keep the directory in use
+	_ = os.Chdir("/") // so that the worker's directory is not in use
 	sessions := readSessions(os.Stdin)
 	if err := Sweep(os.Args[1], sessions, 0); err != nil {
 		fmt.Fprintln(os.Stderr, name+":", err)
@@ -129,7 +133,8 @@ func Main() int {
 	return 0
 }
 
-// readSessions returns the sessions that were added and not removed, at the pipe's end.
+// readSessions reads the pipe until its end. It returns the sessions that were added and not
+// removed.
 func readSessions(worker io.Reader) map[int]bool {
 	sessions := map[int]bool{}
 	for lines := bufio.NewScanner(worker); lines.Scan(); {
@@ -139,7 +144,7 @@ func readSessions(worker io.Reader) map[int]bool {
 		}
 		session, err := strconv.Atoi(line[1:])
 		switch {
-		case err != nil || session <= 1: // cut off by the end of the worker
+		case err != nil || session <= 1: // the line is incomplete because the worker has ended, or invalid
 		case line[0] == '+':
 			sessions[session] = true
 		case line[0] == '-':
@@ -149,21 +154,24 @@ func readSessions(worker io.Reader) map[int]bool {
 	return sessions
 }
 
-// Time is a process's start time, in clock ticks since boot; 0 is earlier than any.
+// Time is the start time of a process, in clock ticks since boot. 0 is earlier than the start
+// of any process.
 type Time uint64
 
-// Sweep kills the sessions' processes, and every process whose launch.EnvContainer
-// begins with mark, except this one. It returns when none is left, and fails after
-// 30 s. To be faster, it skips processes that started before since.
+// Sweep kills the processes of the sessions, and every process whose variable
+// launch.EnvContainer begins with mark, except the calling process. It returns when none of
+// them is left, and fails after 30 s. It ignores processes whose start time is earlier than
+// since, to save time.
 func Sweep(mark string, sessions map[int]bool, since Time) error {
 	deadline := time.Now().Add(killTimeout)
-	found := map[int]Time{} // start times, by process id
+	found := map[int]Time{} // start times of the processes to kill, by process id
 	kernel := map[int]bool{}
 	for {
 		if err := findProcesses(mark, sessions, since, found, kernel); err != nil {
 			return err
 		}
-		// An ending process loses its marks early: keep it in found until its end.
+		// An ending process loses its marks before it has ended, so found has each process
+		// until its end.
 		maps.DeleteFunc(found, hasEnded)
 		if len(found) == 0 {
 			return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// part is the role of this test binary in another process.
+// part is an environment variable. It selects what this test binary does in another process.
 const part = "GUARD_TEST_PART"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	case "headless":
 		actHeadless()
 	case "idle":
-		_, _ = io.Copy(io.Discard, os.Stdin) // wait, but not longer than the test, which holds the pipe open
+		_, _ = io.Copy(io.Discard, os.Stdin) // wait until the test, which has the other end of the pipe, closes it or ends
 	default:
 		os.Exit(m.Run())
 	}
@@ -74,7 +74,7 @@ func actWorker() {
 	_ = executor.Wait()
 }
 
-// actExecutor starts processes that drop one mark each.
+// actExecutor starts processes, each of which lacks one of the marks.
 func actExecutor() {
 	for name, attributes := range map[string]*syscall.SysProcAttr{
 		"child": {}, "group": {Setpgid: true}, "session": {Setsid: true},
@@ -94,7 +94,7 @@ func actExecutor() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// actHeadless ends the first thread of its process, and continues in another.
+// actHeadless ends the first thread of its process. The process continues in another thread.
 func actHeadless() {
 	going := make(chan struct{})
 	go func() {
@@ -105,7 +105,7 @@ func actHeadless() {
 	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
 }
 
-// init locks main to the first thread of the process, which actHeadless then ends.
+// init locks main to the first thread of the process, so that actHeadless can end this thread.
 func init() {
 	if os.Getenv(part) == "headless" {
 		runtime.LockOSThread()
@@ -134,11 +134,11 @@ func TestAProcessWithoutItsFirstThreadEndsToo(t *testing.T) {
 	require.True(t, p.ended())
 }
 
-// In a container whose first process leads no session, processes without their own
-// session appear to be in session 0, like kernel threads.
+// In a container whose first process is not a session leader, processes without a session of
+// their own appear to be in session 0, like kernel threads.
 func TestProcessesInASessionFromOutsideTheNamespaceEndToo(t *testing.T) {
 	arguments := []string{"--pid", "--fork", "--kill-child", "--mount-proc"}
-	if exec.Command("unshare", append(arguments, "true")...).Run() != nil { // only root may do so
+	if exec.Command("unshare", append(arguments, "true")...).Run() != nil { // only root may create namespaces
 		arguments = append(arguments, "--user", "--map-root-user")
 	}
 	if out, err := exec.Command("unshare", append(arguments, "true")...).CombinedOutput(); err != nil {
@@ -158,7 +158,7 @@ type family struct {
 	command *exec.Cmd
 	lines   *bufio.Scanner
 	pids    map[string]int
-	handles map[string]int // pidfds, which report the end of any process, child or not
+	handles map[string]int // pidfds, which report the end of any process, whether or not it is a child
 }
 
 func start(t *testing.T) *family {
@@ -238,7 +238,7 @@ func TestNoProcessOfAStoppedExecutorIsLeft(t *testing.T) {
 
 func TestSignalsToTheGuardDoNotEndIt(t *testing.T) {
 	f := start(t)
-	require.Eventually(t, func() bool { // the guard sets its name after it has begun to ignore signals
+	require.Eventually(t, func() bool { // the guard sets its name after it has started to ignore signals
 		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", f.pids["guard"]))
 		return err == nil && strings.HasPrefix(name, strings.TrimSpace(string(comm)))
 	}, 10*time.Second, time.Millisecond)
@@ -282,7 +282,7 @@ func TestReadSessionsIgnoresIncompleteLines(t *testing.T) {
 		"":                   {},
 		"+12\n+13\n-12\n":    {13: true},
 		"-12\n+12\n":         {12: true},
-		"+1\n+0\n+-5\n":      {}, // session 1 is init's, the others are invalid
+		"+1\n+0\n+-5\n":      {}, // session 1 is that of init, and the others are invalid
 		"nonsense\n\n+12x\n": {},
 	} {
 		require.Equal(t, want, readSessions(strings.NewReader(input)), input)

@@ -15,12 +15,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// ignoredSignals do not end a guard, which must outlive its worker.
+// ignoredSignals are the signals that a guard ignores, because it must outlive its worker.
 var ignoredSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR}
 
-// findProcesses adds to found the live processes, except this one, that have one of the
-// marks and a start time of at least since. It skips the kernel threads that are in kernel,
-// and adds to kernel the others that it finds.
+// findProcesses adds processes to the map found: all live processes, except the calling
+// process, that have one of the marks and whose start time is not earlier than since. The set
+// kernel has kernel threads to skip; findProcesses adds further ones that it finds.
 func findProcesses(mark string, sessions map[int]bool, since Time, found map[int]Time, kernel map[int]bool) error {
 	directory, err := os.Open("/proc")
 	if err != nil {
@@ -41,7 +41,7 @@ func findProcesses(mark string, sessions map[int]bool, since Time, found map[int
 		// Getsid returns 0 for sessions outside this PID namespace, and for kernel threads.
 		session, err := unix.Getsid(pid)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		p, err := statusOf(procfs.Directory(pid))
 		if err != nil {
@@ -66,8 +66,8 @@ func hasEnded(pid int, started Time) bool {
 	return err != nil || p.started != started || p.ended()
 }
 
-// marked reports whether the process has an environment variable that begins with
-// variable. If the first thread has ended, another thread has the environment.
+// marked reports whether the process has an environment variable that begins with variable. If
+// the first thread has ended, marked reads the environment from another thread's directory.
 func (p processStatus) marked(directory string, variable []byte) bool {
 	if p.state != 'Z' && p.state != 'X' {
 		return hasVariable(directory, variable)
@@ -76,8 +76,9 @@ func (p processStatus) marked(directory string, variable []byte) bool {
 	return slices.ContainsFunc(threads, func(thread string) bool { return hasVariable(thread, variable) })
 }
 
-// hasVariable reads the environment of a process or a thread. It returns false for
-// other users' processes, which are not the worker's.
+// hasVariable reports whether a process or a thread has an environment variable that begins
+// with variable. It returns false for processes of other users, whose environment cannot be
+// read.
 func hasVariable(directory string, variable []byte) bool {
 	environment, err := os.ReadFile(filepath.Join(directory, "environ"))
 	if err != nil {
@@ -89,16 +90,16 @@ func hasVariable(directory string, variable []byte) bool {
 // kernelThread is PF_KTHREAD of include/linux/sched.h.
 const kernelThread = 0x00200000
 
-// Started returns the start time of a process, which may be a zombie.
+// Started returns the start time of a process. The process may be a zombie.
 func Started(pid int) (Time, error) {
 	p, err := statusOf(procfs.Directory(pid))
 	return p.started, err
 }
 
-// processStatus is from fields 3, 9, 20 and 22 of /proc/PID/stat (proc_pid_stat(5)).
+// processStatus has fields 3, 9, 20 and 22 of /proc/PID/stat (see proc_pid_stat(5)).
 type processStatus struct {
-	state   byte // of the first thread
-	kernel  bool // the process is a kernel thread
+	state   byte // state of the first thread
+	kernel  bool // whether the process is a kernel thread
 	threads int
 	started Time
 }
@@ -106,8 +107,8 @@ type processStatus struct {
 // ended reports whether the process is a zombie with no living thread.
 func (p processStatus) ended() bool { return (p.state == 'Z' || p.state == 'X') && p.threads <= 1 }
 
-// statusOf reads the file stat in a process's or thread's directory. The second
-// field is the program's name in parentheses, which may contain any character.
+// statusOf reads the file stat in the directory of a process or thread. The file's second
+// field is the program's name in parentheses; the name may contain any character.
 func statusOf(directory string) (processStatus, error) {
 	content, err := os.ReadFile(filepath.Join(directory, "stat"))
 	if err != nil {
@@ -134,5 +135,6 @@ func statusOf(directory string) (processStatus, error) {
 	return p, nil
 }
 
-// setProcessName sets the name that ps and top show, by default "exe".
+// setProcessName sets the process's name in the output of ps and top, which is "exe" by
+// default.
 func setProcessName(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }

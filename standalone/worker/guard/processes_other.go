@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// ignoredSignals do not end a guard, which must outlive its worker.
+// ignoredSignals are the signals that a guard ignores, because it must outlive its worker.
 var ignoredSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 
 var errNotLinux = errors.New("find processes: workers run on Linux, which has /proc")
