@@ -1,9 +1,10 @@
-// Package docker embeds the Hadoop image's configuration, for programs that start clusters.
+// Package docker embeds the configuration files of the Hadoop image for programs that start
+// clusters.
 package docker
 
 import "embed"
 
-// Conf has the directory conf, which is /etc/hadoop in the image.
+// Conf contains the directory conf, which is installed in the image as /etc/hadoop.
 //
 //go:embed conf
 var Conf embed.FS

@@ -1,5 +1,6 @@
-// Package docs_test checks what the documents claim: links, names, make
-// targets, messages, programs, and the rooms of the architecture.
+// Package docs_test checks the documentation against the code: links, names, make targets,
+// error messages, example programs, and the table of rooms (groups of packages) in
+// docs/architecture.md.
 package docs_test
 
 import (
@@ -16,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// documents are the pages that users and developers read, by path from this
-// directory.
+// documents returns the text of each page for users and developers, by the page's path relative
+// to this directory.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
@@ -67,7 +68,7 @@ func TestMakeTargetsExist(t *testing.T) {
 	}
 }
 
-// TestProgramsBuild builds the first program of a page as if it were one of the examples.
+// TestProgramsBuild builds the first Go program in each page as if it were in examples.
 func TestProgramsBuild(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
@@ -90,8 +91,9 @@ func TestProgramsBuild(t *testing.T) {
 	}
 }
 
-// TestMessagesOfTroubleshootingExist looks in the source for each part of a message
-// between two ellipses.
+// TestMessagesOfTroubleshootingExist checks that the messages in troubleshooting.md exist in
+// the source. An ellipsis in a message stands for any text, so the test searches for the parts
+// between ellipses.
 func TestMessagesOfTroubleshootingExist(t *testing.T) {
 	var source strings.Builder
 	for _, path := range sources(t) {
@@ -101,7 +103,8 @@ func TestMessagesOfTroubleshootingExist(t *testing.T) {
 			source.Write(text)
 		}
 	}
-	// A message is often cut into two lines of source, and quotes are escaped.
+	// In the source, a message may be a concatenation of strings, its quotes are escaped, and
+	// formatting verbs stand in the place of ellipses.
 	code := regexp.MustCompile(`" ?\+\s+"`).ReplaceAllString(source.String(), "")
 	code = strings.ReplaceAll(code, `\"`, `"`)
 	code = regexp.MustCompile(`%(\[\d\])?[a-z0-9]+`).ReplaceAllString(code, "…")
@@ -117,7 +120,7 @@ func TestMessagesOfTroubleshootingExist(t *testing.T) {
 	}
 }
 
-// sources are the paths of the module's Go files.
+// sources returns the paths of the module's Go files.
 func sources(t *testing.T) []string {
 	t.Helper()
 	var paths []string

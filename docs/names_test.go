@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// TestNamesInArchitectureExist checks the text in back quotes: paths, names of packages
-// and types, and names of what they contain.
+// TestNamesInArchitectureExist checks that the names in back quotes in architecture.md and the
+// pages in design exist: paths, packages, types, and declarations, fields and methods.
 func TestNamesInArchitectureExist(t *testing.T) {
 	declared := declarations(t)
 	settings := map[string]bool{}
@@ -50,8 +50,8 @@ func TestNamesInArchitectureExist(t *testing.T) {
 	}
 }
 
-// declarations maps names of packages to what they declare, and names of types
-// to their fields and methods.
+// declarations returns the names of the declarations of each package, by the package's name,
+// and the names of the fields and methods of each type, by the type's name.
 func declarations(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	declared := map[string]map[string]bool{}

@@ -13,8 +13,8 @@ import (
 
 const module = "github.com/bobbin-yarn/bobbin"
 
-// rooms reads the table of rooms: for each row the packages in it, as patterns
-// relative to the module.
+// rooms reads the table of rooms (groups of packages) in architecture.md. It returns the
+// patterns of the packages in each row. The patterns are relative to the module.
 func rooms(t *testing.T) [][]string {
 	t.Helper()
 	page, err := os.ReadFile("architecture.md")
@@ -28,7 +28,8 @@ func rooms(t *testing.T) [][]string {
 	return table
 }
 
-// roomOf returns the index of a package's room: that of the longest pattern.
+// roomOf returns the index of the row that contains the package at path: the row with the
+// longest matching pattern. It returns -1 if no pattern matches.
 func roomOf(table [][]string, path string) int {
 	best, length := -1, -1
 	for i, patterns := range table {
@@ -43,11 +44,11 @@ func roomOf(table [][]string, path string) int {
 	return best
 }
 
-// below reports whether a package is the root of the tree or in it.
+// below reports whether path is tree or a package below tree.
 func below(path, tree string) bool { return path == tree || strings.HasPrefix(path, tree+"/") }
 
-// packages maps each package of the module to those that it imports, without
-// its tests. Both are relative to the module; the root is ".".
+// packages returns the imports of each package of the module, without the imports of tests and
+// of packages outside the module. Paths are relative to the module; the root is ".".
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	list := exec.Command("go", "list", "-tags", "integration", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
@@ -114,7 +115,7 @@ func TestRoomsImportOnlyAllowedPackages(t *testing.T) {
 	}
 }
 
-// reachable are all packages that a package imports, directly or not.
+// reachable returns the packages that the package at path imports, directly or indirectly.
 func reachable(imports map[string][]string, path string) map[string]bool {
 	found := map[string]bool{}
 	for pending := slices.Clone(imports[path]); len(pending) > 0; {

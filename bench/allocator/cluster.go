@@ -19,28 +19,28 @@ import (
 )
 
 const (
-	// runTimeout bounds one measurement.
 	runTimeout = 3 * time.Minute
-	// hostsPerByte is the number of nodes with the same third byte of their addresses.
+	// hostsPerByte is the number of nodes whose addresses have the same third byte.
 	hostsPerByte = 250
 	nodes        = 2000
 	racks        = 40
 	user         = "bench"
 )
 
-// host returns a node's name: a loopback address, which needs no look-up.
+// host returns the host name of the node with the given number. The name is a loopback address,
+// which needs no look-up.
 func host(node int) string {
 	return fmt.Sprintf("127.1.%d.%d", node/hostsPerByte, node%hostsPerByte+1)
 }
 
-// allocate measures an ApplicationMaster that gets and launches containers on a
-// simulated cluster.
+// allocate measures an ApplicationMaster that requests and starts the given number of
+// containers on a simulated cluster.
 func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("the measurement took longer than %v", runTimeout))
 	defer cancel()
 	specs := make([]yarntest.NodeSpec, nodes)
 	byHost := make(map[string]string, nodes)
-	// Each node has room for about twice its share of the containers.
+	// Each node has room for about twice the average number of containers.
 	room := int64(2*containers/nodes + 8)
 	for i := range specs {
 		specs[i] = yarntest.NodeSpec{
@@ -77,7 +77,7 @@ func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err er
 	if err := master.Start(); err != nil {
 		return cost{}, err
 	}
-	// If the ApplicationMaster's process ends, stop waiting for its containers.
+	// If the ApplicationMaster's process ends early, stop waiting for its containers.
 	var over atomic.Bool
 	running, ended := context.WithCancelCause(ctx)
 	defer ended(nil)
@@ -94,13 +94,13 @@ func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err er
 	if err != nil {
 		err = errors.Join(err, context.Cause(running))
 	}
-	_ = master.Process.Signal(syscall.SIGTERM) // it fails if the process has ended
+	_ = master.Process.Signal(syscall.SIGTERM) // fails if the process has ended
 	<-waited
 	return measured, err
 }
 
-// masterCommand returns the command of the ApplicationMaster's process: this program
-// in a NodeManager's environment.
+// masterCommand returns the command of the ApplicationMaster's process: this program, with the
+// environment variables that a NodeManager sets.
 func masterCommand(ctx context.Context, directory string, application *yarntest.Application, hadoop map[string]string,
 	racks map[string]string, containers int) (*exec.Cmd, error) {
 	spec := &launch.Spec{
@@ -142,8 +142,8 @@ func masterCommand(ctx context.Context, directory string, application *yarntest.
 	return master, nil
 }
 
-// watch measures the ApplicationMaster's process from its registration until the
-// last container runs.
+// watch measures the process pid, an ApplicationMaster, from its registration until the given
+// number of containers run.
 func watch(ctx context.Context, cluster *yarntest.Cluster, id yarn.ApplicationID, pid, containers int) (cost, error) {
 	if err := cluster.Await(ctx, func(v yarntest.View) bool { return v.Application(id).Registered }); err != nil {
 		return cost{}, err

@@ -11,7 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// cpuTime returns the CPU time of a process's threads, which do not end in a Go program.
+// cpuTime returns the sum of the CPU times of a process's current threads. The threads of a Go
+// program usually do not end before the program.
 func cpuTime(pid int) (time.Duration, error) {
 	threads, err := filepath.Glob(filepath.Join(procfs.Directory(pid), "task/*/schedstat"))
 	if err != nil || len(threads) == 0 {

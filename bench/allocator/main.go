@@ -1,12 +1,11 @@
-// Command allocator measures how long an ApplicationMaster takes, and how much CPU
-// time, to get and launch many containers: from its registration until a NodeManager
-// runs the last one. Each waiting task prefers three hosts, so the ApplicationMaster
-// changes requests by host, by rack and anywhere as containers are allocated.
+// Command allocator measures how long an ApplicationMaster needs, and how much CPU time, to
+// request and start many containers: from its registration until a NodeManager runs the last
+// container. Each task prefers three hosts. So whenever containers are allocated, the
+// ApplicationMaster changes its allocation requests for hosts, racks and any host.
 //
-// The ApplicationMaster is a process of its own. The cluster is simulated in this
-// process: a ResourceManager and 2,000 NodeManagers speak Hadoop's protocols over
-// loopback, each at its own address. Containers run no process, so no executor
-// registers with the driver.
+// The ApplicationMaster runs in its own process. The cluster is simulated in this process: a
+// ResourceManager and 2,000 NodeManagers, each with its own loopback address, serve Hadoop's
+// protocols. Containers start no process, so no executor registers with the driver.
 //
 // Usage, from the module's root:
 //
@@ -39,16 +38,17 @@ func main() {
 	}
 }
 
-// The figure "growth" compares the CPU time per container for these numbers of containers.
+// The benchmark measures both numbers of containers. The figure "growth" is the ratio of their
+// CPU times per container.
 const (
 	fewContainers  = 100
 	manyContainers = 10_000
 )
 
-// cost is the time that all containers took.
+// cost is the time that was needed for all containers.
 type cost struct {
-	seconds    float64 // from the registration until the last container ran
-	cpuSeconds float64 // CPU time of the ApplicationMaster's process in that time
+	seconds    float64 // from the registration until the last container runs
+	cpuSeconds float64 // CPU time of the ApplicationMaster's process in this period
 }
 
 func measure(ctx context.Context) error {
@@ -58,7 +58,7 @@ func measure(ctx context.Context) error {
 	if *runs < 1 || flag.NArg() > 0 {
 		return errors.New("want at least 1 run and no arguments")
 	}
-	perContainer := map[int]float64{} // CPU seconds
+	perContainer := map[int]float64{} // CPU seconds per container, by number of containers
 	var seconds float64
 	for _, containers := range []int{fewContainers, manyContainers} {
 		var wall, cpu []float64

@@ -9,15 +9,16 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// envTasks is the environment variable that has the number of tasks.
+// envTasks is the environment variable with the number of tasks.
 const envTasks = "BENCH_ALLOCATOR_TASKS"
 
-// replicas is how many hosts each task prefers: HDFS's default number of replicas.
+// replicas is the number of hosts that each task prefers. It is HDFS's default replication.
 const replicas = 3
 
 var nothing = bobbin.Func("nothing", func(*bobbin.Task, int) (int, error) { return 0, nil })
 
-// runMaster runs an application whose tasks wait for executors that never register.
+// runMaster runs an application whose tasks wait until they are killed, because no executor
+// registers.
 func runMaster() {
 	bobbin.Main(func(ctx context.Context) error {
 		tasks, err := strconv.Atoi(os.Getenv(envTasks))
@@ -30,7 +31,8 @@ func runMaster() {
 		}
 		defer session.Close()
 		_, err = nothing.Run(ctx, session, make([]int, tasks), bobbin.Hosts(func(task int) []string {
-			// Nodes with consecutive numbers are in different racks.
+			// Nodes with consecutive numbers are in different racks, so each task prefers three
+			// racks.
 			hosts := make([]string, replicas)
 			for i := range hosts {
 				hosts[i] = host((task*replicas + i) % nodes)

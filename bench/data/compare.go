@@ -16,10 +16,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// compareFunc returns an error if the output got of a job differs from the output want.
+// compareFunc compares two outputs of a job. It returns an error if the output at the path got
+// differs from the output at the path want.
 type compareFunc func(ctx context.Context, files *storage.Files, want, got string) error
 
-// forEachFile calls f with each part file of an output, in order.
+// forEachFile calls f for each part file of an output, in order.
 func forEachFile(ctx context.Context, files *storage.Files, output string, f func(r io.Reader) error) error {
 	entries, err := files.List(ctx, output)
 	if err != nil {
@@ -59,10 +60,11 @@ func forEachLine(ctx context.Context, files *storage.Files, output string, f fun
 	})
 }
 
-// digest has the number of lines or records of an output, and a hash of them.
+// digest is the number of lines or records of an output, and a hash of them.
 type digest struct{ lines, hash uint64 }
 
-// check returns an error if d, the digest of output got, is not that of output want.
+// check returns an error if d, the digest of the output at the path got, differs from wanted,
+// the digest of the output at the path want.
 func (d digest) check(got, want string, wanted digest) error {
 	if d == wanted {
 		return nil
@@ -70,12 +72,12 @@ func (d digest) check(got, want string, wanted digest) error {
 	return fmt.Errorf("%s differs from %s: %d lines or records with hash %x, not %d with %x", got, want, d.lines, d.hash, wanted.lines, wanted.hash)
 }
 
-// compareLines compares outputs whose lines may be in any order.
+// compareLines compares two outputs whose lines may be in different orders.
 func compareLines(ctx context.Context, files *storage.Files, want, got string) error {
 	return compareDigests(ctx, files, want, got, func(sum uint64, line []byte) uint64 { return sum + xxh3.Hash(line) })
 }
 
-// compareLinesInOrder compares outputs line by line.
+// compareLinesInOrder compares two outputs whose lines must be in the same order.
 func compareLinesInOrder(ctx context.Context, files *storage.Files, want, got string) error {
 	return compareDigests(ctx, files, want, got, func(sum uint64, line []byte) uint64 { return xxh3.HashSeed(line, sum) })
 }
@@ -95,10 +97,11 @@ func compareDigests(ctx context.Context, files *storage.Files, want, got string,
 	return digests[1].check(got, want, digests[0])
 }
 
-// tolerance is how much two ranks may differ, relative to the larger of 1 and the rank.
+// tolerance is the maximum difference of two ranks. It is relative to the rank, or to 1 if the
+// rank is smaller.
 const tolerance = 1e-6
 
-// compareRanks compares outputs of PageRank, whose lines are page<TAB>rank.
+// compareRanks compares two outputs of PageRank, with lines page<TAB>rank.
 func compareRanks(ctx context.Context, files *storage.Files, want, got string) error {
 	ranks := map[string]float64{}
 	read := func(output string, f func(page string, rank float64) error) error {

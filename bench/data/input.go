@@ -16,21 +16,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// parts is how many files an input has, one for each core of the executors. TPC-H's large
-// tables have twice as many.
+// parts is the number of files of an input: one for each core of the executors. TPC-H's tables
+// lineitem and orders have twice as many.
 const parts = executors * executorCores
 
-// Directories of inputs in HDFS.
+// Directories of the inputs in HDFS.
 const (
 	textInput    = "/bench/text"
 	leftInput    = "/bench/left"
 	rightInput   = "/bench/right"
 	linksInput   = "/bench/links"
 	recordsInput = "/bench/records"
-	tablesInput  = "/bench/tables" // the directories lineitem, orders and customer
+	tablesInput  = "/bench/tables" // has the directories lineitem, orders and customer
 )
 
-// generate writes an input. Each kind of input has a seed of its own.
+// generate writes one of the inputs. input is its directory. The inputs have different seeds,
+// derived from b.seed.
 func (b *bench) generate(ctx context.Context, input string) error {
 	size := b.megabytes << 20
 	left, right := size*3/8, size/8
@@ -39,7 +40,7 @@ func (b *bench) generate(ctx context.Context, input string) error {
 		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
 			return inputs.Text(w, b.seed, uint64(part), size/parts)
 		})
-	case leftInput: // a tenth of the keys are not in the right table
+	case leftInput: // a tenth of its keys are not in the right table
 		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
 			return inputs.Left(w, b.seed+1, uint64(part), inputs.Keys(right)*11/10, left/parts)
 		})
@@ -47,7 +48,7 @@ func (b *bench) generate(ctx context.Context, input string) error {
 		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
 			return inputs.Right(w, b.seed+2, uint64(part), parts, right/parts)
 		})
-	case linksInput: // ten links from each page
+	case linksInput: // ten links per page on average
 		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
 			return inputs.Links(w, b.seed+3, uint64(part), b.links/10, b.links/parts)
 		})
@@ -65,8 +66,8 @@ func (b *bench) generate(ctx context.Context, input string) error {
 //go:embed tables.py
 var tablesScript []byte
 
-// writeTables makes Spark write TPC-H's tables: users have such files, and the library with
-// which bobbin reads them should not be the one that wrote them.
+// writeTables makes Spark write TPC-H's tables. Spark writes them because users have such
+// files, and because bobbin should not read only files of its own library.
 func (b *bench) writeTables(ctx context.Context) error {
 	fmt.Fprintf(os.Stderr, "writing TPC-H's tables at scale %v\n", b.scale)
 	return b.pyspark.Run(ctx, spark.Program{
@@ -79,7 +80,7 @@ func (b *bench) writeTables(ctx context.Context) error {
 	})
 }
 
-// writeParts writes the files of an input, all at the same time.
+// writeParts writes the files of an input concurrently.
 func (b *bench) writeParts(ctx context.Context, input string, write func(w io.Writer, part int64) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for part := range int64(parts) {

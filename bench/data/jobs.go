@@ -22,15 +22,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// job is one of the jobs that are measured.
 type job struct {
 	name   string
 	inputs []string
-	// inMemory does the job without bobbin, with all bytes in memory: bobbin's time is
-	// compared with its time, the limit. It is nil if that is not measured.
+	// inMemory computes the job's result without bobbin, in the memory of this process. Its
+	// time is the limit to which bobbin's time is compared. It is nil if the job has no limit.
 	inMemory func(ctx context.Context, files *storage.Files, out string, in ...string) error
-	// compare compares outputs of bobbin and Spark with inMemory's. If inMemory is nil, it
-	// compares those of terasort with the input, and bobbin's of other jobs with Spark's.
+	// compareFunc compares bobbin's and Spark's outputs with the output of inMemory. If
+	// inMemory is nil, it compares outputs of terasort with the input, and bobbin's outputs of
+	// other jobs with Spark's.
 	compareFunc
 }
 
@@ -46,31 +46,34 @@ var jobs = []job{
 	{"tpch-q18", []string{tablesInput}, nil, compareLinesInOrder},
 }
 
-// terasort is the name of a job, tpch of a group of jobs: their names begin with "tpch-".
+// terasort is the name of a job. tpch is the name of the group of jobs whose names begin with
+// "tpch-".
 const (
 	terasort = "terasort"
 	tpch     = "tpch"
 )
 
-// group returns the part of the job's name before a "-".
+// group returns the part of the job's name before "-".
 func (j job) group() string {
 	group, _, _ := strings.Cut(j.name, "-")
 	return group
 }
 
-// result is what was measured of an application, which runs a job several times.
+// result contains the measurements of an application that runs one job several times.
 type result struct {
-	Seconds         []float64 // of each run
-	DriverMegabytes float64   // peak of bobbin's driver; 0 for Spark
+	Seconds         []float64 // duration of each run
+	DriverMegabytes float64   // peak resident memory of bobbin's driver in units of 1,000,000 bytes; 0 for Spark
 	usage
 }
 
-// output returns the path of a run's output. by is "bobbin", "spark" or "limit".
+// output returns the path of a run's output. The parameter "by" is one of "bobbin", "spark" and
+// "limit".
 func (j job) output(by string, run int) string {
 	return path.Join("/bench", j.name, by, strconv.Itoa(run))
 }
 
-// runInMemory runs j.inMemory several times, and returns the seconds of the fastest run.
+// runInMemory runs j.inMemory several times, and returns the duration of the fastest run in
+// seconds.
 func (b *bench) runInMemory(ctx context.Context, j job) (float64, error) {
 	fastest := math.Inf(1)
 	for run := range runs {
@@ -86,8 +89,9 @@ func (b *bench) runInMemory(ctx context.Context, j job) (float64, error) {
 	return fastest, nil
 }
 
-// withUsage calls run, which runs an application, and measures the memory and CPU time of its
-// processes. The application writes its result as JSON to file. what names it in messages.
+// withUsage calls run, which runs an application, and measures the memory and the CPU time of
+// the application's processes. The application must write its result as JSON to the given file.
+// The parameter "what" is the application's name in messages.
 func (b *bench) withUsage(ctx context.Context, what, file string, run func(context.Context) error) (r result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
 	defer cancel()
@@ -108,7 +112,7 @@ func (b *bench) withUsage(ctx context.Context, what, file string, run func(conte
 	return r, err
 }
 
-// runBobbin runs a job of bench/data/plans.
+// runBobbin runs a job of the program bench/data/plans the given number of times.
 func (b *bench) runBobbin(ctx context.Context, name string, runs int, out string, in []string, options ...string) (result, error) {
 	file := filepath.Join(b.dir, "plans.json")
 	args := append([]string{"--num-executors", strconv.Itoa(executors), "--executor-cores", strconv.Itoa(executorCores),
@@ -129,7 +133,7 @@ func (b *bench) runBobbin(ctx context.Context, name string, runs int, out string
 //go:embed jobs.py
 var jobsScript []byte
 
-// runSpark runs a job of jobs.py.
+// runSpark runs a job of the PySpark program jobs.py.
 func (b *bench) runSpark(ctx context.Context, j job) (result, error) {
 	file := filepath.Join(b.dir, "spark.json")
 	arguments, err := json.Marshal(map[string]any{"File": file, "Runs": runs + 1, "Job": j.name,
@@ -150,5 +154,5 @@ func (b *bench) runSpark(ctx context.Context, j job) (result, error) {
 	})
 }
 
-// fastest returns the least of the times.
+// fastest returns the duration of the fastest run in seconds.
 func (r result) fastest() float64 { return slices.Min(r.Seconds) }

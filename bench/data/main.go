@@ -1,33 +1,34 @@
-// Command data measures jobs on data sets on a real Hadoop cluster that it starts: word
-// count, sort, join, PageRank, TeraSort and queries of TPC-H. It compares bobbin with Apache
-// Spark, which has the same number and size of executors and reads the same files in HDFS.
-// It also compares the first four jobs with programs that do only the work itself.
+// Command data measures jobs on data sets on a real Hadoop cluster that it starts: word count,
+// sort, join, PageRank, TeraSort and queries of TPC-H. It compares bobbin with Apache Spark.
+// Both have the same number and size of executors and read the same files in HDFS. It also
+// compares the first four jobs with programs that compute the same results in memory, the limit
+// (see package limit).
 //
-// The inputs are a text of millions of different words, whose frequencies follow Zipf's
-// law; two tables to join, with 3/8 and 1/8 of the text's bytes; a graph of pages, whose
-// numbers of incoming links follow Zipf's law; TeraSort's records of 100 bytes; and TPC-H's
-// tables lineitem, orders and customer as Parquet files, which Spark writes.
+// The inputs are a text of millions of different words, whose frequencies follow Zipf's law;
+// two tables to join, with 3/8 and 1/8 of the text's bytes; a graph of pages, whose numbers of
+// incoming links follow Zipf's law; TeraSort's records of 100 bytes; and TPC-H's tables
+// lineitem, orders and customer as Parquet files, which Spark writes.
 //
-// The time of a job begins when the executors have registered. bobbin runs a job three times
-// in one application; the median counts. Spark runs it four times in one session, with
-// DataFrames; the fastest counts, so that the JVM is warm. Both write text to HDFS, or
-// records in TeraSort. The outputs are compared, and TeraSort's with its input. Times of
-// whole applications, and the CPU time of their processes, are printed to stderr.
+// The time of a job begins when the executors have registered. bobbin runs a job three times in
+// one application, and the benchmark uses the median. Spark runs a job four times in one
+// session, with DataFrames, and the benchmark uses the fastest run, in which the JVM is warm.
+// Both write text to HDFS, or records in TeraSort. The benchmark compares the outputs, and
+// TeraSort's outputs with the input. It prints the times of whole applications, and the CPU
+// time of their processes, to stderr.
 //
-// JOB-over-limit is bobbin's time divided by the limit: the fastest of three runs of a
-// program that does the same in memory, without tasks and shuffles; see package limit.
-// JOB-over-spark is Spark's time divided by bobbin's.
+// JOB-over-limit is bobbin's time divided by the time of the limit, which is the fastest of
+// three runs. JOB-over-spark is Spark's time divided by bobbin's.
 //
 // The queries Q1, Q3, Q6 and Q18 of TPC-H have the parameters of the specification's
-// validation. tpch-over-spark is the geometric mean of their figures over-spark. These are
-// not results of TPC-H, which has more queries, tables and rules.
+// validation. tpch-over-spark is the geometric mean of their figures over-spark. These figures
+// are not results of TPC-H, which has more queries, tables and rules.
 //
-// Memory is the resident memory of the driver and the executors together, the largest of
-// samples every 50 ms. bobbin's driver runs in its ApplicationMaster. Of Spark, the driver's
-// JVM counts, but neither Python nor the ApplicationMaster.
+// Memory is the largest sum of the resident memory of the driver and the executors, sampled
+// every 50 ms. bobbin's driver runs in its ApplicationMaster. For Spark, the sum includes the
+// driver's JVM, but neither Python nor the ApplicationMaster.
 //
-// driver-mb is the peak memory of bobbin's driver for a shuffle of 10,000 by 10,000
-// partitions without records.
+// driver-mb is the peak memory of bobbin's driver for a shuffle of 10,000 by 10,000 partitions
+// without records.
 //
 // Usage, from the module's root, after make build:
 //
@@ -63,9 +64,9 @@ const (
 	executorCores = 2
 
 	runs      = 3
-	blockSize = 128 << 20 // of HDFS, Hadoop's default
+	blockSize = 128 << 20 // block size of HDFS: Hadoop's default
 
-	shuffle           = "shuffle" // the job for driver-mb
+	shuffle           = "shuffle" // job that is measured for driver-mb
 	shufflePartitions = 10_000
 
 	jobTimeout = 20 * time.Minute
@@ -79,10 +80,10 @@ type options struct {
 	records   int64   // number of TeraSort's records
 	scale     float64 // scale factor of TPC-H
 	seed      uint64
-	only      []string // names of jobs, or of groups of them; empty for all
+	only      []string // names of jobs or groups of jobs to measure; empty for all
 	submit    string   // path of yarn-submit
 	spark     bool
-	profiles  string // directory; "" for no profiles
+	profiles  string // directory for CPU profiles; "" means not to write any
 }
 
 func main() {
@@ -108,14 +109,13 @@ func main() {
 	}
 }
 
-// bench is one run of the benchmark.
 type bench struct {
 	options
-	dir     string // for temporary files
-	program string // path of the application with the plans
+	dir     string // directory for temporary files
+	program string // path of the program bench/data/plans
 	hadoop  *testbed.Testbed
 	files   *storage.Files
-	pyspark *spark.Installation // nil if no job needs Spark
+	pyspark *spark.Installation // nil if no job to measure needs Spark
 }
 
 // check returns an error if the options are invalid, and makes paths absolute.
@@ -137,7 +137,7 @@ func (o *options) check() (err error) {
 	return err
 }
 
-// wanted reports whether to measure a job.
+// wanted reports whether the options select a job.
 func (o *options) wanted(j job) bool {
 	return len(o.only) == 0 || slices.Contains(o.only, j.name) || slices.Contains(o.only, j.group())
 }
@@ -149,7 +149,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	needsTables := func(j job) bool { return b.wanted(j) && slices.Contains(j.inputs, tablesInput) }
 	if b.spark || slices.ContainsFunc(jobs, needsTables) {
-		// Report missing software at once.
+		// Find Spark before starting the cluster, so that missing software is reported at once.
 		if b.pyspark, err = spark.Find(ctx); err != nil {
 			return err
 		}
@@ -173,14 +173,14 @@ func run(ctx context.Context, o options) (err error) {
 	})
 }
 
-// measurement has what the summary needs of a job's figures.
+// measurement contains the results of one job that the summary needs.
 type measurement struct {
 	job
-	peak, sparkPeak uint64  // of the memory of bobbin's and Spark's processes, in bytes
+	peak, sparkPeak uint64  // peak memory of bobbin's and Spark's processes in bytes
 	overSpark       float64 // Spark's time divided by bobbin's; 0 without Spark
 }
 
-// measure runs the jobs and prints their figures.
+// measure measures the selected jobs and prints their figures and the summary.
 func (b *bench) measure(ctx context.Context) error {
 	generated := map[string]bool{}
 	var measured []measurement
@@ -217,8 +217,8 @@ func (b *bench) measure(ctx context.Context) error {
 		figures.Figure{Name: "data/shuffle-seconds", Value: figures.Median(result.Seconds), Unit: "s"})
 }
 
-// summary returns the figures of several jobs together: the largest memory, and the geometric
-// mean of overSpark for TPC-H's queries.
+// summary returns the figures for all measured jobs together: the largest peak memory, and the
+// geometric mean of overSpark of TPC-H's queries.
 func (b *bench) summary(measured []measurement) (result []figures.Figure) {
 	var peak, sparkPeak uint64
 	product, queries := 1.0, 0
@@ -241,7 +241,7 @@ func (b *bench) summary(measured []measurement) (result []figures.Figure) {
 	return result
 }
 
-// measureJob measures a job and prints its figures.
+// measureJob measures a job, compares its outputs, and prints its figures.
 func (b *bench) measureJob(ctx context.Context, j job) (m measurement, err error) {
 	defer func() {
 		err = errors.Join(err, b.files.RemoveAll(context.WithoutCancel(ctx), path.Join("/bench", j.name)))

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// forEachRecord calls f with each record of TeraSort in an output's part files, in order.
+// forEachRecord calls f for each TeraSort record in an output's part files, in order.
 func forEachRecord(ctx context.Context, files *storage.Files, output string, f func(record []byte) error) error {
 	return forEachFile(ctx, files, output, func(r io.Reader) error {
 		records := bufio.NewReaderSize(r, 1<<20)
@@ -37,8 +37,8 @@ func forEachRecord(ctx context.Context, files *storage.Files, output string, f f
 	})
 }
 
-// checkSortedRecords returns an error if an output of TeraSort does not have exactly the records of
-// its input, in the order of their keys.
+// checkSortedRecords returns an error unless an output of TeraSort contains exactly the records
+// of its input, in the order of their keys.
 func checkSortedRecords(ctx context.Context, files *storage.Files, input, output string) error {
 	var read, written digest
 	err := forEachRecord(ctx, files, input, func(record []byte) error {

@@ -15,27 +15,26 @@ import (
 
 const (
 	sampleInterval = 50 * time.Millisecond
-	searchInterval = time.Second // for new processes
+	searchInterval = time.Second // interval between searches for new processes
 )
 
-// envMeasured marks processes whose memory counts although they run in no container.
+// envMeasured is the name of an environment variable, followed by "=". Processes that have this
+// variable count although they run in no container. Its value is the cluster's directory.
 const envMeasured = "BENCH_MEASURED="
 
-// usage is what the processes of an application use.
+// usage is the memory and CPU time of an application's processes.
 type usage struct {
-	peak uint64        // largest sum of their resident memory, in bytes
-	cpu  time.Duration // CPU time of all
+	peak uint64        // largest sum of the resident memory of all processes, in bytes
+	cpu  time.Duration // CPU time of all processes
 }
 
-// watch samples the usage of all processes of the application that runs on the
-// cluster in dir, until ctx ends. What counts are the AM, the driver and the executors; for
-// Spark, which runs in client mode, its driver's JVM instead of an AM with a driver, and
-// no Python.
+// watch samples the usage of the application that runs on the cluster in the directory dir,
+// until ctx ends. It includes the processes that applicationProcesses returns.
 func watch(ctx context.Context, dir string) usage {
 	var result usage
 	var processes []string
 	var searched time.Time
-	used := map[string]time.Duration{} // by process
+	used := map[string]time.Duration{} // CPU time by process
 	for ctx.Err() == nil {
 		if time.Since(searched) >= searchInterval {
 			processes, searched = applicationProcesses(dir), time.Now()
@@ -44,7 +43,7 @@ func watch(ctx context.Context, dir string) usage {
 		for _, process := range processes {
 			resident, err := procfs.ResidentBytes(process)
 			if err != nil {
-				continue // it has ended
+				continue // the process has ended
 			}
 			sum += resident
 			used[process] = max(used[process], cpuTime(process))
@@ -61,7 +60,7 @@ func watch(ctx context.Context, dir string) usage {
 	return result
 }
 
-// clockTick is the unit of times in /proc.
+// clockTick is the unit of CPU times in /proc.
 const clockTick = 10 * time.Millisecond
 
 // cpuTime returns the CPU time of a process, or 0 if it has ended.
@@ -70,7 +69,8 @@ func cpuTime(process string) time.Duration {
 	if err != nil {
 		return 0
 	}
-	// The fields after the program's name, which is in parentheses, begin with the third.
+	// The second field is the program's name in parentheses. So fields begins with the third
+	// field.
 	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
 	if len(fields) < 13 {
 		return 0
@@ -80,7 +80,9 @@ func cpuTime(process string) time.Duration {
 	return time.Duration(user+system) * clockTick
 }
 
-// applicationProcesses returns the directories in /proc of the processes that count.
+// applicationProcesses returns the directories in /proc of the processes whose usage counts:
+// the ApplicationMaster and the executors. For Spark in client mode, the driver's JVM counts
+// instead of the ApplicationMaster. Shells and Python do not count.
 func applicationProcesses(dir string) []string {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	return slices.DeleteFunc(all, func(process string) bool {
@@ -98,6 +100,6 @@ func applicationProcesses(dir string) []string {
 			return true
 		}
 		command, err := os.ReadFile(filepath.Join(process, "cmdline"))
-		return err != nil || bytes.Contains(command, []byte("ExecutorLauncher")) // Spark's AM in client mode
+		return err != nil || bytes.Contains(command, []byte("ExecutorLauncher")) // Spark's ApplicationMaster in client mode
 	})
 }

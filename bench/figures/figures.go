@@ -1,4 +1,4 @@
-// Package figures prints the results of benchmarks, one JSON object a line.
+// Package figures prints the results of benchmarks as JSON, one object in each line.
 package figures
 
 import (
@@ -11,10 +11,10 @@ import (
 type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
-	Unit  string  `json:"unit"` // "" for a ratio
+	Unit  string  `json:"unit"` // "" means that the value is a ratio
 }
 
-// Print writes the figures, one a line.
+// Print writes the figures to w, one in each line.
 func Print(w io.Writer, figures ...Figure) error {
 	encoder := json.NewEncoder(w)
 	for _, figure := range figures {
@@ -25,7 +25,8 @@ func Print(w io.Writer, figures ...Figure) error {
 	return nil
 }
 
-// Median returns the middle of at least one value, or the mean of the two in the middle.
+// Median returns the median of values: the middle value, or the mean of the two middle values.
+// It panics if values is empty.
 func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2

@@ -19,23 +19,23 @@ const (
 	application = "application_1700000000000_0001"
 	executors   = 50
 	jobs        = 20
-	// batchTasks is how many tasks are written at a time.
+	// batchTasks is the number of tasks whose events are written together.
 	batchTasks = 4000
 	logTimeout = time.Minute
 )
 
-// eventLogs are the event logs of one application, in both formats.
+// eventLogs are the event logs of one application, in bobbin's and in Spark's format.
 type eventLogs struct {
-	bobbin string // path
-	spark  string // path
+	bobbin string // path of bobbin's log
+	spark  string // path of Spark's log
 	totals events.Totals
 }
 
-// writeLogs writes the logs of an application with so many tasks into directories of dir.
-// One task in a thousand fails at first.
+// writeLogs writes both event logs of an application with the given number of tasks to
+// directories below dir. In one task in a thousand, the first attempt fails.
 func writeLogs(ctx context.Context, dir string, tasks int) (eventLogs, error) {
 	files := storage.New(storage.Options{})
-	defer func() { _ = files.Close() }() // what is written is checked below
+	defer func() { _ = files.Close() }() // measureSpark checks what was written
 	options := eventlog.Options{Files: files, Application: application, Attempt: 1, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	own, spark := options, options
 	own.Directory, spark.Directory = filepath.Join(dir, "bobbin"), filepath.Join(dir, "spark")
@@ -54,11 +54,11 @@ func writeLogs(ctx context.Context, dir string, tasks int) (eventLogs, error) {
 	}, err
 }
 
-// writer records an application.
+// writer records the events of a made-up application.
 type writer struct {
 	model  *events.Model
 	logs   []*eventlog.Log
-	paths  []string // of the logs
+	paths  []string // paths of the logs
 	random *rand.Rand
 	now    time.Time
 	batch  events.Batch
@@ -97,7 +97,7 @@ func (w *writer) write(ctx context.Context, tasks int) error {
 	return nil
 }
 
-// task adds the attempts of a task to the batch.
+// task adds the attempts of a task to the current batch.
 func (w *writer) task(set uint64, index uint32) {
 	failed := w.random.IntN(1000) == 0
 	for number := uint32(0); ; number++ {
@@ -119,8 +119,8 @@ func (w *writer) task(set uint64, index uint32) {
 	}
 }
 
-// deliverBatch delivers the batch, and waits until the larger log has grown: faster than a disk,
-// logs have gaps.
+// deliverBatch delivers the current batch and waits until Spark's log has grown. Without this
+// pause, events would come faster than the disk writes them, and logs would omit some events.
 func (w *writer) deliverBatch(ctx context.Context) error {
 	before := size(w.paths[1])
 	w.deliver()
@@ -142,7 +142,7 @@ func (w *writer) deliver() {
 	w.batch = events.Batch{}
 }
 
-// size returns the size of a file; 0 if there is none.
+// size returns the size of a file in bytes, or 0 if the file does not exist.
 func size(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,11 +1,11 @@
 // Command history measures how fast yarn-submit history shows an application of a million
-// tasks, and how much memory it takes. For comparison it measures Spark's history server
-// with the event log of the same application in Spark's format, as eventLog.spark.dir
-// writes it, and checks that this server counts the same tasks.
+// tasks, and how much memory it uses. For comparison it measures Spark's history server with an
+// event log of the same application in Spark's format, as bobbin writes it for
+// eventLog.spark.dir. It checks that this server shows the same numbers of tasks.
 //
-// The times are from the start of the process. yarn-submit is done when the page no longer
-// says that the log is being read; Spark's server when it answers what jobs the
-// application had.
+// The times begin with the start of the process. yarn-submit's time ends when the page no
+// longer says that the log is being read. The time of Spark's server ends when it returns the
+// application's jobs.
 //
 // Usage, from the module's root, after make build:
 //
@@ -38,7 +38,7 @@ import (
 )
 
 const (
-	runs         = 3 // of yarn-submit; the median counts
+	runs         = 3 // number of runs of yarn-submit; the benchmark uses the median
 	ownTimeout   = time.Minute
 	sparkTimeout = 10 * time.Minute
 )
@@ -59,7 +59,7 @@ func main() {
 func run(ctx context.Context, tasks int, submit string, withSpark bool) (err error) {
 	var installation *spark.Installation
 	if withSpark {
-		// Report missing software at once.
+		// Find Spark before the measurements, so that missing software is reported at once.
 		if installation, err = spark.Find(ctx); err != nil {
 			return err
 		}
@@ -105,13 +105,14 @@ func run(ctx context.Context, tasks int, submit string, withSpark bool) (err err
 	return figures.Print(os.Stdout, printed...)
 }
 
-// historyTimes is how long one run of yarn-submit took.
+// historyTimes contains the measurements of one run of yarn-submit history: the time until the
+// first page, the time until the page shows the whole log, and the peak memory.
 type historyTimes struct {
 	first, all time.Duration
-	megabytes  float64 // the most memory that the process had
+	megabytes  float64 // peak resident memory of the process in units of 1,000,000 bytes
 }
 
-// measureOwn serves a log by yarn-submit history until all of it is shown.
+// measureOwn runs yarn-submit history with a log until its page shows the whole log.
 func measureOwn(ctx context.Context, submit, path string) (s historyTimes, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ownTimeout)
 	defer cancel()
@@ -130,7 +131,7 @@ func measureOwn(ctx context.Context, submit, path string) (s historyTimes, err e
 	}
 	defer func() {
 		cancel()
-		_ = command.Wait() // it was interrupted
+		_ = command.Wait() // the process was interrupted
 		if err != nil {
 			err = fmt.Errorf("%w\n%s", err, messages.String())
 		}
@@ -155,7 +156,7 @@ func measureOwn(ctx context.Context, submit, path string) (s historyTimes, err e
 	return s, err
 }
 
-// get returns what a URL answers. It fails unless the status is 200.
+// get returns the body of the response to a GET request. It fails if the status is not 200.
 func get(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -165,7 +166,7 @@ func get(ctx context.Context, url string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	defer func() { _ = answer.Body.Close() }() // the body was only read
 	content, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", url, answer.Status)
@@ -175,7 +176,7 @@ func get(ctx context.Context, url string) ([]byte, error) {
 
 var peakMemoryLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 
-// peakMemory returns the most memory that a process had, in MB.
+// peakMemory returns the peak resident memory of a process in units of 1,000,000 bytes.
 func peakMemory(pid int) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -189,7 +190,7 @@ func peakMemory(pid int) (float64, error) {
 	return kilobytes * 1024 / 1e6, err
 }
 
-// sparkJob is a job in the answers of Spark's history server.
+// sparkJob is a job in the responses of Spark's history server.
 type sparkJob struct {
 	Status            string
 	NumTasks          int
@@ -197,8 +198,8 @@ type sparkJob struct {
 	NumFailedTasks    int
 }
 
-// measureSpark returns after how many seconds Spark's history server shows an application.
-// It fails if the server's counts are not those of the log.
+// measureSpark returns the time in seconds until Spark's history server shows an application.
+// It fails if the server's numbers of tasks differ from those in the log.
 func measureSpark(ctx context.Context, installation *spark.Installation, written eventLogs) (seconds float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sparkTimeout)
 	defer cancel()
@@ -215,7 +216,7 @@ func measureSpark(ctx context.Context, installation *spark.Installation, written
 	}
 	exited := make(chan struct{})
 	go func() {
-		_ = server.Wait() // it is stopped, or what it wrote says more
+		_ = server.Wait() // the server was stopped, or its output explains the error
 		close(exited)
 	}()
 	defer func() {
@@ -244,7 +245,8 @@ func measureSpark(ctx context.Context, installation *spark.Installation, written
 	return seconds, checkCounts(ctx, base, answer, written)
 }
 
-// checkCounts compares what Spark's history server answers with the log.
+// checkCounts checks that the numbers of tasks that Spark's history server shows equal those in
+// the log. answer is the server's response with all jobs.
 func checkCounts(ctx context.Context, base string, answer []byte, written eventLogs) error {
 	var all []sparkJob
 	if err := json.Unmarshal(answer, &all); err != nil {

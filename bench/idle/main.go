@@ -1,5 +1,5 @@
-// Command idle opens a session, with executors, and does nothing until it is
-// stopped, to show what bobbin itself costs.
+// Command idle opens a session with executors and waits until it is stopped, so that the time
+// and memory that bobbin itself needs can be measured.
 package main
 
 import (

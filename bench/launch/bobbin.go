@@ -14,17 +14,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// settleTime is how long an application idles before its memory is measured, to free
-// what only the start needed.
+// settleTime is the time for which an application is idle before its memory is measured. In
+// this time it frees memory that only the start needed.
 const settleTime = 3 * time.Second
 
-// launchResult is what one launch took.
+// launchResult contains the measurements of one launch.
 type launchResult struct {
 	took      time.Duration
-	megabytes float64 // resident memory of the AM and the executors
+	megabytes float64 // resident memory of the ApplicationMaster and the executors, in units of 1,000,000 bytes
 }
 
-// measureLaunch measures one launch, from yarn-submit's start to the last executor's registration.
+// measureLaunch measures one launch: the time from the start of yarn-submit until the last
+// executor has registered, and the memory afterwards.
 func (b *bench) measureLaunch(ctx context.Context) (launchResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
@@ -42,14 +43,14 @@ func (b *bench) measureLaunch(ctx context.Context) (launchResult, error) {
 	return result, errors.Join(err, b.end(ctx, id))
 }
 
-// watch waits until the executors have registered, and measures the memory of the AM
-// and the executors.
+// watch waits until all executors have registered, and measures the memory of the
+// ApplicationMaster and the executors. began is the time at which yarn-submit was started.
 func (b *bench) watch(ctx context.Context, id string, began time.Time) (launchResult, error) {
 	var status page.Status
 	err := poll(ctx, 20*time.Millisecond, func() (bool, error) {
 		content, err := b.rest.Proxy(ctx, id, page.StatusPath)
 		if err != nil || json.Unmarshal(content, &status) != nil {
-			return false, nil // there is no AM yet
+			return false, nil // the ApplicationMaster has not started yet
 		}
 		return status.Executors.Running == executors, nil
 	})

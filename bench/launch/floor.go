@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// measureMinimum measures the time from the submission of an application, whose AM is a shell
-// command, until the command runs and connects to this process.
+// measureMinimum submits an application whose ApplicationMaster is a shell command. It returns
+// the time from the submission until the command runs and connects to this process.
 func (b *bench) measureMinimum(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
@@ -45,12 +45,12 @@ func (b *bench) measureMinimum(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, errors.Join(err, context.Cause(ctx), b.end(ctx, application.ID))
 	}
-	_ = connection.Close() // the connection itself was the message
+	_ = connection.Close() // only the connection is needed
 	return took, b.end(ctx, application.ID)
 }
 
-// end kills an application and waits for the end of its containers, so that the next
-// run finds an idle cluster.
+// end kills an application and waits until its containers have ended, so that the next run
+// starts on an idle cluster.
 func (b *bench) end(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), runTimeout)
 	defer cancel()
@@ -67,7 +67,8 @@ func (b *bench) end(ctx context.Context, id string) error {
 	})
 }
 
-// poll calls done every interval until it returns true or an error, or ctx ends.
+// poll calls the function done at the given interval, until done returns true or an error, or
+// until ctx ends.
 func poll(ctx context.Context, interval time.Duration, done func() (bool, error)) error {
 	for {
 		if ok, err := done(); ok || err != nil {

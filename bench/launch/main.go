@@ -1,11 +1,11 @@
-// Command launch measures the time from the start of yarn-submit until both
-// executors have registered, and the memory of the idle AM and executors.
+// Command launch measures the time from the start of yarn-submit until both executors have
+// registered, and the memory of the idle ApplicationMaster and executors.
 //
-// For comparison it measures a floor, the time that YARN itself takes: from the
-// submission over REST of an application, whose AM is a shell command, until the
-// command runs. The floor counts twice, as two containers start one after the other:
-// the AM's, then an executor's. Floor and bobbin are measured in turn on one
-// cluster, which the benchmark starts.
+// For comparison it measures a floor, the time that YARN itself needs to start a container:
+// from the submission of an application by REST, whose ApplicationMaster is a shell command,
+// until the command runs. The benchmark compares bobbin's time with twice the floor, because two
+// containers start one after the other: the ApplicationMaster's, and then those of the
+// executors. It measures the floor and bobbin alternately on one cluster, which it starts.
 //
 // Usage, from the module's root, after make build:
 //
@@ -45,11 +45,10 @@ func main() {
 	}
 }
 
-// bench is one run of the benchmark.
 type bench struct {
 	submit  string // path of yarn-submit
-	program string // path of the idle application
-	confDir string // of Hadoop's configuration
+	program string // path of the program bench/idle
+	confDir string // directory of Hadoop's configuration
 	rest    *yarnrest.Client
 }
 
@@ -72,11 +71,13 @@ func run(ctx context.Context, runs int, submit string) (err error) {
 	})
 }
 
-// heartbeat is NodeManagers' default interval, on which the wait for containers depends.
+// heartbeat is the default heartbeat interval of NodeManagers, on which the wait for a
+// container depends.
 const heartbeat = time.Second
 
-// waitRandomly waits for a random part of the heartbeat interval, as a user's
-// submission would, because the previous run ended at a heartbeat.
+// waitRandomly waits for a random part of the heartbeat interval, so that a submission is at a
+// random time between two heartbeats, as a user's is. Without it, each run would start just
+// after a heartbeat, at which the previous run ended.
 func waitRandomly(ctx context.Context) error {
 	select {
 	case <-time.After(rand.N(heartbeat)):
@@ -86,8 +87,8 @@ func waitRandomly(ctx context.Context) error {
 	}
 }
 
-// measureInTurn measures the floor and bobbin in turn. The first turn, with cold JVMs and
-// the program's upload, does not count.
+// measureInTurn measures the floor and bobbin alternately and prints the figures. It ignores
+// the first measurements, in which JVMs are cold and the program is uploaded.
 func (b *bench) measureInTurn(ctx context.Context, runs int) error {
 	var floors, launches, memory []float64
 	for i := range runs + 1 {

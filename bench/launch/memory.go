@@ -11,21 +11,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// residentMemory returns the resident memory, in MB of 1,000,000 bytes, of an
-// application's AM and executors on this machine, found by their environment.
-// NodeManagers start them with shells, which the programs replace (exec).
+// residentMemory returns the resident memory of an application's ApplicationMaster and
+// executors on this machine, in units of 1,000,000 bytes. It recognizes the processes by their
+// environment variables. The shells in which NodeManagers start the programs have been replaced
+// by the programs (exec), so they do not count.
 func residentMemory(applicationID string) (float64, error) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return 0, err
 	}
-	// container_<cluster>_<application>_<attempt>_<container>
+	// Container ids are container_<cluster>_<application>_<attempt>_<container>.
 	container := []byte("CONTAINER_ID=container_" + strings.TrimPrefix(applicationID, "application_") + "_")
 	bytesInAll, found := uint64(0), 0
 	for _, process := range processes {
 		environment, err := os.ReadFile(filepath.Join(process, "environ"))
 		if err != nil || !bytes.Contains(environment, container) || !bytes.Contains(environment, []byte(launch.EnvRole+"=")) {
-			continue // a process of another user or application, or one that has ended
+			continue // the process belongs to another user or application, or has ended
 		}
 		program, err := os.Readlink(filepath.Join(process, "exe"))
 		if err != nil || filepath.Base(program) == "bash" || filepath.Base(program) == "dash" {

@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a child process may take to end before it is killed.
+// stopTimeout is the time that a child process has to end before it is killed.
 const stopTimeout = 20 * time.Second
 
-// child is a process of this program in another role, with JSON values on stdin and stdout.
+// child is a process of this program in another role. The parent and the child exchange JSON
+// values through the child's stdin and stdout.
 type child struct {
 	role    string
 	command *exec.Cmd
@@ -22,7 +23,8 @@ type child struct {
 	stdout  *json.Decoder
 }
 
-// startChild starts this program in a role, until ctx or this process ends.
+// startChild starts this program in a role. The child is stopped when ctx ends, and killed when
+// this process ends.
 func startChild(ctx context.Context, role string, environment ...string) (*child, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -59,7 +61,7 @@ func (c *child) receive(value any) error {
 	return nil
 }
 
-// stop closes the child's stdin, which makes it end, and waits.
+// stop closes the child's stdin, on which the child ends, and waits for its end.
 func (c *child) stop() error {
 	_ = c.stdin.Close()
 	kill := time.AfterFunc(stopTimeout, func() { _ = c.command.Process.Kill() })

@@ -13,19 +13,20 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// warmUpTasks is how many tasks for each executor run before the measurement.
+// warmUpTasks is the number of tasks per executor that run before the measurement.
 const warmUpTasks = 10
 
 var increment = bobbin.Func("increment", func(_ *bobbin.Task, n int) (int, error) { return n + 1, nil })
 
-// driverFigures are measured in the driver's process.
+// driverFigures contains the measurements in the driver's process.
 type driverFigures struct {
 	TasksPerSecond float64
-	CPUMicros      float64 // CPU time for each task in µs, user and system
-	ExecutorKB     float64 // memory for each registered executor, in units of 1,000 bytes
+	CPUMicros      float64 // CPU time (user and system) per task in µs
+	ExecutorKB     float64 // memory per registered executor, in units of 1,000 bytes
 }
 
-// drive is the driver function.
+// drive is the driver function. It receives a workload from stdin and writes driverFigures to
+// stdout.
 func drive(ctx context.Context) error {
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	var r workload
@@ -45,7 +46,7 @@ func drive(ctx context.Context) error {
 	if err := errors.Join(out.Encode("ready"), in.Decode(&word)); err != nil {
 		return err
 	}
-	// All executors have registered.
+	// At this point all executors have registered.
 	measured := driverFigures{ExecutorKB: float64(liveBytes()-before) / 1e3 / float64(r.Executors)}
 	if err := runTasks(ctx, session, inputs[:warmUpTasks*r.Executors]); err != nil {
 		return err
@@ -72,18 +73,19 @@ func runTasks(ctx context.Context, session *bobbin.Session, inputs []int) error 
 	return nil
 }
 
-// liveBytes returns the size of the heap after a garbage collection, in bytes.
+// liveBytes returns the memory in use by the heap and by stacks after a garbage collection, in
+// bytes.
 func liveBytes() uint64 {
 	runtime.GC()
-	runtime.GC() // the second one also frees objects with finalizers and those in pools
+	runtime.GC() // the second collection also frees objects with finalizers and objects in pools
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	return memory.HeapAlloc + memory.StackInuse
 }
 
-// cpuTime returns the CPU time of this process, user and system.
+// cpuTime returns the CPU time (user and system) of this process.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // never fails for the process itself
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail for the current process
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

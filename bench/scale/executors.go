@@ -13,14 +13,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 )
 
-// executorShare describes the executors that one process runs.
+// executorShare describes the executors that one process runs. It is the first value on the
+// process's stdin.
 type executorShare struct {
-	Address      string // the driver's host:port
+	Address      string // address of the driver (host:port)
 	Pass         []byte // secret with which executors authenticate to the driver
-	First, Count int    // the executors' ids begin at First
+	First, Count int    // the executors have the ids First to First+Count-1
 }
 
-// runExecutors runs executors until stdin ends.
+// runExecutors runs the executors of one process until stdin ends.
 func runExecutors(ctx context.Context) error {
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	var part executorShare
@@ -46,19 +47,19 @@ func runExecutors(ctx context.Context) error {
 		})
 	}
 	word := ""
-	if err := in.Decode(&word); err != nil { // all tasks have run
+	if err := in.Decode(&word); err != nil { // the parent sends a word when all tasks have run
 		return err
 	}
 	if err := out.Encode(refused.Load()); err != nil {
 		return err
 	}
-	_ = in.Decode(&word) // wait for the end of stdin
+	_ = in.Decode(&word) // wait until stdin ends
 	return nil
 }
 
-// warningCounter receives the warnings of an executor that retries its registration or
-// has lost the driver. The first counts the executor as refused; the first of a
-// process is printed.
+// warningCounter receives the log of warnings of one executor. An executor logs a warning if it
+// retries its registration or has lost the driver. At the first warning, warningCounter counts
+// the executor as refused. It prints only the first warning of the process.
 type warningCounter struct {
 	count *atomic.Int64
 	once  sync.Once

@@ -1,12 +1,11 @@
-// Command scale measures a driver with 10,000 executors: how long they take to
-// register if all start at once, and the memory and CPU time of the driver while it
+// Command scale measures a driver with 10,000 executors: how long the executors need to
+// register if all start at the same time, and the memory and CPU time of the driver while it
 // runs tasks that call a function from int to int (Func.Run).
 //
-// The driver is a user's program (bobbin.Main) in its own process, on a simulated
-// standalone cluster: this process is the master, and the executors share as many
-// processes as there are cores. Each executor is a complete executorbackend with its
-// own connection over TLS and gRPC on loopback, without the disk test of a
-// container.
+// The driver is a user's program (bobbin.Main) in its own process, on a simulated standalone
+// cluster. This process is the master. The executors run in as many processes as this machine
+// has cores. Each executor is a complete executorbackend with its own gRPC connection over TLS
+// on loopback. It only omits the test of a container's disk.
 //
 // Usage, from the module's root:
 //
@@ -28,16 +27,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/bench/figures"
 )
 
-// Roles of this program's other processes, given as their only argument.
+// Roles of this program's child processes. The role is a child's only argument.
 const (
 	roleDriver    = "driver"
 	roleExecutors = "executors"
 )
 
 const (
-	// timeout bounds the measurement.
 	timeout = 5 * time.Minute
-	// spareFiles is how many files the driver may open besides its connections.
+	// spareFiles is the number of files that the driver may open in addition to its
+	// connections.
 	spareFiles = 100
 )
 
@@ -57,17 +56,18 @@ func main() {
 	}
 }
 
-// workload has the numbers of executors and tasks, the first value on the driver's stdin.
+// workload is the number of executors and tasks. It is the first value on the driver's stdin.
 type workload struct{ Executors, Tasks int }
 
-// measurement is what a round measured.
+// measurement contains the results of the benchmark.
 type measurement struct {
 	driverFigures
-	registering time.Duration // from the start of the executors to the last one's registration
-	refused     int           // executors that did not register at their first try, or lost the driver
+	registering time.Duration // from the start of the executors until the last one has registered
+	refused     int           // number of executors that did not register at their first try, or lost the driver
 }
 
-// measure runs the benchmark, in the process that a user starts.
+// measure runs the benchmark. It runs in the process that the user starts; children run drive
+// or runExecutors.
 func measure(ctx context.Context) error {
 	r := workload{}
 	flag.IntVar(&r.Executors, "executors", 10_000, "how many executors")
@@ -94,8 +94,8 @@ func measure(ctx context.Context) error {
 	)
 }
 
-// checkFiles fails if a process may not open as many files as the driver needs. Go's
-// runtime has raised the soft limit to the hard one.
+// checkFiles fails if the limit of open files is too low for the driver. Go's runtime has
+// already raised the soft limit to the hard limit.
 func checkFiles(executors int) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -108,7 +108,7 @@ func checkFiles(executors int) error {
 	return nil
 }
 
-// run starts the driver, then the executors, and stops all of them at the end.
+// run starts the driver and then the executors, returns their measurements, and stops them.
 func (r workload) run(ctx context.Context) (result measurement, err error) {
 	master, err := startMaster(r.Executors)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r workload) run(ctx context.Context) (result measurement, err error) {
 	if err := errors.Join(driver.send(r), driver.receive(&ready)); err != nil {
 		return result, err
 	}
-	command := <-master.command // sent before the driver is ready
+	command := <-master.command // the driver sends the command before it is ready
 
 	began := time.Now()
 	first, processes := 1, runtime.NumCPU()
@@ -140,7 +140,7 @@ func (r workload) run(ctx context.Context) (result measurement, err error) {
 			return result, err
 		}
 		executors = append(executors, process)
-		part := executorShare{Address: command.GetDriver(), Pass: command.GetPass(), First: first, Count: (r.Executors + i) / processes} // the counts add up to all executors
+		part := executorShare{Address: command.GetDriver(), Pass: command.GetPass(), First: first, Count: (r.Executors + i) / processes} // the counts add up to r.Executors
 		if err := process.send(part); err != nil {
 			return result, err
 		}

@@ -13,18 +13,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// secret is the secret of the standalone cluster, which is on loopback only.
+// secret is the secret of the standalone cluster. It need not be secret, because the cluster is
+// on loopback.
 const secret = "measured, and no secret at all"
 
-// testMaster is a standalone master for one application, whose executors this program
-// starts itself.
+// testMaster is a standalone master for one application. It starts no executors: this program
+// starts them.
 type testMaster struct {
 	protocol.UnimplementedApplicationServer
 	protocol.UnimplementedFilesServer
 
-	executors int                            // the number that will register
-	command   chan *protocol.ExecutorCommand // the application's command, with the address and secret of the driver
-	all       chan time.Time                 // receives the time when the last executor registered
+	executors int                            // number of executors that will register
+	command   chan *protocol.ExecutorCommand // receives the application's executor command, with the address and the secret of the driver
+	all       chan time.Time                 // receives the time at which the last executor has registered
 
 	listener net.Listener
 	server   *grpc.Server
@@ -66,12 +67,13 @@ func (m *testMaster) environment() []string {
 	}
 }
 
-// Missing implements protocol.FilesServer: executors need no files.
+// Missing implements protocol.FilesServer. It reports that no file is missing, because
+// executors need no files.
 func (m *testMaster) Missing(context.Context, *protocol.MissingRequest) (*protocol.MissingReply, error) {
 	return &protocol.MissingReply{}, nil
 }
 
-// Attach implements protocol.ApplicationServer.
+// Attach implements protocol.ApplicationServer. It serves the application until it ends.
 func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.ApplicationMessage, protocol.ApplicationOrder]) error {
 	message, err := stream.Recv()
 	if err != nil {

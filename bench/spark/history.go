@@ -10,14 +10,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/python"
 )
 
-// openedPackages are the packages of Java's that Spark accesses by reflection.
+// openedPackages are the packages of Java's base module that Spark accesses by reflection.
 var openedPackages = []string{
 	"java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent", "java.util.concurrent.atomic",
 	"sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar",
 }
 
-// HistoryServer returns the command of a history server on a port of this machine, with the
-// memory that Spark gives it by default, 1 GiB. It shows the event logs in a directory.
+// HistoryServer returns a command that runs Spark's history server on a port of this machine,
+// with Spark's default heap size of 1 GiB. logs is the directory of the event logs that it
+// serves.
 func (p *Installation) HistoryServer(ctx context.Context, logs string, port int) *exec.Cmd {
 	args := []string{
 		"-Xmx1g", "-cp", filepath.Join(p.Jars(), "*"),

@@ -1,4 +1,4 @@
-// Package spark runs PySpark programs on a cluster, for benchmarks to compare with.
+// Package spark installs and runs Spark, for benchmarks and tests that compare bobbin with it.
 package spark
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/python"
 )
 
-// Version is the release of Spark to compare with.
+// Version is the release of Spark with which benchmarks compare bobbin.
 const Version = "4.3.0"
 
-// Installation is an installation of Spark from its Python package.
+// Installation is an installation of Spark from its Python package, pyspark.
 type Installation struct {
 	packages *python.Installation
 	javaHome string
 }
 
-// Find returns the installation of Spark below the user's cache directory, which it
-// makes if necessary: a download of 450 MB.
+// Find returns the installation of Spark in the user's cache directory. If Spark is not
+// installed there, Find installs it, which downloads 450 MB.
 func Find(ctx context.Context) (*Installation, error) {
 	javaHome, err := findJavaHome()
 	if err != nil {
@@ -36,24 +36,25 @@ func Find(ctx context.Context) (*Installation, error) {
 	return &Installation{packages, javaHome}, nil
 }
 
-// Jars returns the directory with Spark's jars and those that it depends on.
+// Jars returns the directory with Spark's jars and their dependencies.
 func (p *Installation) Jars() string { return filepath.Join(p.packages.Dir, "pyspark", "jars") }
 
-// Command returns the command that runs a PySpark program on this machine. It keeps temporary
-// files in scratch.
+// Command returns a command that runs a PySpark program on this machine. scratch is the working
+// directory and the directory for temporary files.
 func (p *Installation) Command(ctx context.Context, scratch string, args ...string) *exec.Cmd {
 	command := p.packages.Command(ctx, args...)
 	command.Dir = scratch
 	command.Env = append(command.Env, "PYSPARK_PYTHON="+p.packages.Python, "JAVA_HOME="+p.javaHome,
 		"SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_DIRS="+scratch)
-	// Signals to the process group end Python and the driver's JVM, which Python starts.
+	// Python starts the driver's JVM. Signals to the process group end both.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
 	return command
 }
 
-// findJavaHome returns JAVA_HOME, or the home of the java command on the PATH.
+// findJavaHome returns JAVA_HOME or, if that is not set, the home of the java command on the
+// PATH.
 func findJavaHome() (string, error) {
 	if home := os.Getenv("JAVA_HOME"); home != "" {
 		return home, nil

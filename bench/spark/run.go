@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a stopped program may take to end.
+// stopTimeout is the time that a stopped program has to end before it is killed.
 const stopTimeout = time.Minute
 
 // Program is a PySpark program whose driver runs on this machine (client mode).
 type Program struct {
-	Dir     string // for temporary files
-	ConfDir string // of Hadoop's configuration
+	Dir     string // directory for temporary files
+	ConfDir string // directory of Hadoop's configuration
 	Script  []byte
-	// Args are the program's arguments. Run appends the settings as KEY=VALUE.
+	// Args are the program's arguments. Run appends Spark's settings to them, as KEY=VALUE.
 	Args      []string
 	Executors int
-	Cores     int // of each executor
-	// Environ is added to the environment of Python and of the driver's JVM.
+	Cores     int // cores of each executor
+	// Environ contains additional environment variables of Python and of the driver's JVM.
 	Environ []string
 }
 
-// Run runs a program and waits until it has ended.
+// Run runs a program and waits until it ends.
 func (p *Installation) Run(ctx context.Context, program Program) error {
 	script, scratch := filepath.Join(program.Dir, "spark.py"), filepath.Join(program.Dir, "spark")
 	if err := errors.Join(os.WriteFile(script, program.Script, 0o644), os.MkdirAll(scratch, 0o755)); err != nil {
@@ -41,14 +41,14 @@ func (p *Installation) Run(ctx context.Context, program Program) error {
 	command.Env = append(command.Env, program.Environ...)
 	output, err := command.CombinedOutput()
 	if err != nil {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // whatever is left of the group
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // kill the remaining processes of the group
 		return fmt.Errorf("%s %s: %w\n%s", command.Path, script, errors.Join(err, context.Cause(ctx)), output)
 	}
 	return nil
 }
 
-// settings gives Spark the resources that bobbin has, and turns off uploads of jars
-// and progress bars.
+// settings returns Spark's settings for a program. They give Spark the same resources as
+// bobbin, and disable the upload of jars and progress bars.
 func (p *Installation) settings(program Program) map[string]string {
 	return map[string]string{
 		"spark.master":                        "yarn",

@@ -1,11 +1,11 @@
-// Command stream starts a real Hadoop cluster and measures a word count on it, with
-// yarn-submit stream and with Hadoop Streaming. Both read the same text in HDFS, and run
-// the same awk programs as mapper, combiner and reducer.
+// Command stream measures a word count by yarn-submit stream and by Hadoop Streaming, on a real
+// Hadoop cluster that it starts. Both read the same text in HDFS, and run the same awk programs
+// as mapper, combiner and reducer.
 //
-// The text is the source code of the Go distribution, in files of one split each. The two
-// run in turn, each with at most four tasks at a time. A run's time is that of the whole
-// command, as a user sees it; the medians are printed. It is an error if two outputs
-// differ in a byte.
+// The text is the source code of the Go distribution, in files of one split each. Both commands
+// run alternately, each with at most four tasks at the same time. The time of a run is that of
+// the whole command, as a user sees it. The benchmark prints the medians. It fails if the
+// outputs of two runs differ.
 //
 // Usage, from the module's root, after make build:
 //
@@ -50,13 +50,13 @@ const (
 //go:embed pom.xml
 var pom []byte
 
-// scripts are the files that both commands ship, by name.
+// scripts are the files that both commands send to the cluster, by name.
 var scripts = map[string]string{
 	"words.awk": `{ for (i = 1; i <= NF; i++) print $i "\t1" }`,
 	"sum.awk":   `$1 "" != word { if (NR > 1) print word "\t" n; word = $1; n = 0 } { n += $2 } END { print word "\t" n }`,
 }
 
-// logging is a configuration of log4j. With it, Hadoop Streaming prints why a job failed.
+// logging is a Log4j configuration with which Hadoop Streaming prints why a job failed.
 const logging = `log4j.rootLogger=INFO, stderr
 log4j.appender.stderr=org.apache.log4j.ConsoleAppender
 log4j.appender.stderr.layout=org.apache.log4j.SimpleLayout
@@ -64,14 +64,13 @@ log4j.appender.stderr.layout=org.apache.log4j.SimpleLayout
 
 const mapper, reducer = "awk -f words.awk", `awk -F \t -f sum.awk`
 
-// bench is one run of the benchmark.
 type bench struct {
 	megabytes int64
 	runs      int
 	submit    string // path of yarn-submit
-	compare   bool   // whether to measure Hadoop Streaming too
+	compare   bool   // whether to measure Hadoop Streaming as well
 
-	dir    string // for temporary files
+	dir    string // directory for temporary files
 	jars   []string
 	hadoop *testbed.Testbed
 	files  *storage.Files
@@ -100,13 +99,14 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	if b.compare {
-		// Report missing software at once.
+		// Find Hadoop Streaming before starting the cluster, so that missing software is
+		// reported at once.
 		logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 		mapReduce, err := cluster.JarsOf(ctx, pom, cluster.DefaultHadoopVersion, logger)
 		if err != nil {
 			return err
 		}
-		daemons, err := cluster.Jars(ctx, cluster.DefaultHadoopVersion, logger) // with Jetty, which MapReduce's ApplicationMaster needs
+		daemons, err := cluster.Jars(ctx, cluster.DefaultHadoopVersion, logger) // contains Jetty, which MapReduce's ApplicationMaster needs
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	})
 }
 
-// measure runs both commands in turn, and prints the medians.
+// measure runs both commands alternately and prints the medians.
 func (b *bench) measure(ctx context.Context) error {
 	if err := b.generate(ctx); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (b *bench) measure(ctx context.Context) error {
 	return figures.Print(os.Stdout, printed...)
 }
 
-// generate writes the text to HDFS, in files of about fileBytes.
+// generate writes the text to HDFS, in files of at most fileBytes that end with a line end.
 func (b *bench) generate(ctx context.Context) error {
 	var content bytes.Buffer
 	if _, err := text.WriteGoSources(ctx, &content, b.megabytes<<20); err != nil {
@@ -198,7 +198,7 @@ func (b *bench) generate(ctx context.Context) error {
 	return nil
 }
 
-// time runs a command to its end, and returns how many seconds that took.
+// time runs a command, waits until it ends, and returns its duration in seconds.
 func (b *bench) time(ctx context.Context, command *exec.Cmd) (float64, error) {
 	if err := b.hadoop.AwaitIdle(ctx); err != nil {
 		return 0, err
@@ -213,7 +213,7 @@ func (b *bench) time(ctx context.Context, command *exec.Cmd) (float64, error) {
 	return time.Since(began).Seconds(), nil
 }
 
-// stream returns the command that counts with yarn-submit.
+// stream returns the command that counts words with yarn-submit stream.
 func (b *bench) stream(ctx context.Context, out string) *exec.Cmd {
 	command := exec.CommandContext(ctx, b.submit, "stream", "--files", "words.awk,sum.awk", "--map", mapper, "--combine", reducer, "--reduce", reducer,
 		"--reducers", strconv.Itoa(reducers), "--num-executors", strconv.Itoa(executors), "--executor-cores", strconv.Itoa(executorCores),
@@ -222,8 +222,8 @@ func (b *bench) stream(ctx context.Context, out string) *exec.Cmd {
 	return command
 }
 
-// hadoopStreaming returns the command that counts with Hadoop Streaming, which runs as
-// many tasks at a time as yarn-submit does.
+// hadoopStreaming returns the command that counts words with Hadoop Streaming. It runs at most
+// as many tasks at the same time as yarn-submit stream.
 func (b *bench) hadoopStreaming(ctx context.Context, out string) (*exec.Cmd, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -257,7 +257,7 @@ func (b *bench) hadoopStreaming(ctx context.Context, out string) (*exec.Cmd, err
 	return command, nil
 }
 
-// compareOutputs returns an error if two outputs differ.
+// compareOutputs returns an error if the part files of two output directories differ.
 func (b *bench) compareOutputs(ctx context.Context, one, other string) error {
 	read := func(directory string) (all []byte, names []string, err error) {
 		entries, err := b.files.List(ctx, directory)

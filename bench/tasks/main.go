@@ -1,18 +1,19 @@
-// Command tasks measures how many empty tasks per second bobbin runs on a real
-// Hadoop cluster, and how long a task set of one task takes. For comparison it
-// measures Apache Spark with as many executors of the same size.
+// Command tasks measures how many empty tasks per second bobbin runs on a real Hadoop cluster,
+// and how long a task set of one task takes. For comparison it measures Apache Spark with the
+// same number and size of executors.
 //
-// bobbin and Spark take turns on a cluster that the benchmark starts. bobbin runs
-// task sets one after the other for some seconds; Spark sums spark.range(0, n, 1, n)
-// four times, of which the fastest counts.
+// bobbin and Spark run one after the other on a cluster that the benchmark starts. bobbin runs
+// task sets one after the other for some seconds. Spark computes the sum of spark.range(0, n,
+// 1, n) four times; the benchmark uses the fastest run.
 //
 // Usage, from the module's root, after make build:
 //
 //	go run ./bench/tasks [-runs 2] [-spark=false] [-viewers 50]
 //
-// With -viewers each run of bobbin is followed by one that so many people watch: they look
-// at its pages through the ResourceManager's proxy, and it writes an event log. The other
-// runs then write none. The figure tasks/watched is the share of the rate that is left.
+// With -viewers N, each run of bobbin is followed by a run with an event log and N simulated
+// viewers, who load the application's pages through the ResourceManager's proxy. The other runs
+// write no event log. The figure tasks/watched is the rate of tasks with viewers divided by the
+// rate without.
 package main
 
 import (
@@ -35,14 +36,14 @@ import (
 const (
 	executors     = 2
 	executorCores = 2
-	driverCores   = 2 // cores of bobbin's driver; Spark's may use all cores of the machine
+	driverCores   = 2 // cores of bobbin's driver; Spark's driver may use all cores of the machine
 
-	sparkTasks     = 10_000 // in one run of Spark
+	sparkTasks     = 10_000 // number of tasks in one run of Spark
 	tasksInSet     = 20_000
 	throughputTime = 5 * time.Second
 	roundTrips     = 2000
-	// throughputTimeWatched is sustained for runs with and without viewers: they load a page every
-	// two seconds.
+	// throughputTimeWatched replaces throughputTime in all runs if there are viewers. It is
+	// longer, because viewers load a page only every two seconds.
 	throughputTimeWatched = 20 * time.Second
 
 	runTimeout   = 2 * time.Minute
@@ -67,14 +68,13 @@ type options struct {
 	runs    int
 	submit  string // path of yarn-submit
 	spark   bool
-	viewers int // of every second run
+	viewers int // number of viewers in every second run; 0 for no such runs
 }
 
-// bench is one run of the benchmark.
 type bench struct {
 	options
-	dir     string // for temporary files
-	program string // path of the application with the empty tasks
+	dir     string // directory for temporary files
+	program string // path of the program bench/tasks/noops
 	hadoop  *testbed.Testbed
 	pyspark *spark.Installation // nil without Spark
 }
@@ -85,7 +85,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	b := &bench{options: o}
 	if o.spark {
-		// Report missing software at once.
+		// Find Spark before starting the cluster, so that missing software is reported at once.
 		if b.pyspark, err = spark.Find(ctx); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func run(ctx context.Context, o options) (err error) {
 	})
 }
 
-// measure runs bobbin and Spark in turn and prints the figures.
+// measure runs bobbin and Spark and prints the figures.
 func (b *bench) measure(ctx context.Context) error {
 	var rates, trips, watched []float64
 	sparkRate := 0.0
@@ -142,13 +142,13 @@ func (b *bench) measure(ctx context.Context) error {
 	return figures.Print(os.Stdout, printed...)
 }
 
-// noopFigures is what the program bench/tasks/noops writes.
+// noopFigures is the result that the program bench/tasks/noops writes.
 type noopFigures struct {
 	TasksPerSecond  float64
 	RoundTripMillis float64
 }
 
-// bobbin runs the application with the empty tasks, with further flags of submit.
+// bobbin runs the program bench/tasks/noops. flags are additional flags of yarn-submit submit.
 func (b *bench) bobbin(ctx context.Context, flags ...string) (noopFigures, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()

@@ -14,14 +14,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/bench/testbed"
 )
 
-// sparkRuns is how often Spark runs the tasks. The fastest run counts, as the JVM is
-// cold in the first.
+// sparkRuns is the number of times that Spark runs the tasks. The benchmark uses the fastest
+// run, because the JVM is cold in the first.
 const sparkRuns = 4
 
 //go:embed range.py
 var rangeScript []byte
 
-// rangeTimes is what range.py writes.
+// rangeTimes is the result that the PySpark program range.py writes.
 type rangeTimes struct {
 	Version string
 	Seconds []float64

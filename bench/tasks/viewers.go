@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// viewPause is the time between two requests of a viewer, as the pages' script has it
-	// behind a proxy.
+	// viewPause is the time between two requests of a viewer. The script of bobbin's pages has
+	// the same pause behind a proxy.
 	viewPause   = 2200 * time.Millisecond
 	viewTimeout = 10 * time.Second
 )
 
-// viewedPages are the pages that viewers look at, each viewer at one.
+// viewedPages are the pages that viewers load. Each viewer loads one of them.
 var viewedPages = []string{"overview", "jobs", "executors", "stream", "events"}
 
-// runWatched runs the application with an event log, while viewers look at its pages.
+// runWatched runs bobbin with an event log while viewers load the application's pages.
 func (b *bench) runWatched(ctx context.Context) (noopFigures, error) {
 	logs := filepath.Join(b.dir, "logs")
 	if err := os.MkdirAll(logs, 0o777); err != nil {
@@ -47,7 +47,8 @@ func (b *bench) runWatched(ctx context.Context) (noopFigures, error) {
 	return result, nil
 }
 
-// runViewers waits for the application and lets viewers look at it until ctx ends.
+// runViewers waits until the application runs, and lets viewers load its pages until ctx ends.
+// It counts their requests in views.
 func (b *bench) runViewers(ctx context.Context, views *atomic.Int64) {
 	for ctx.Err() == nil {
 		running, err := b.hadoop.REST.Applications(ctx, yarnrest.Filter{States: []yarnrest.ApplicationState{yarnrest.StateRunning}})
@@ -58,7 +59,7 @@ func (b *bench) runViewers(ctx context.Context, views *atomic.Int64) {
 		var viewers sync.WaitGroup
 		for i := range b.viewers {
 			viewers.Go(func() {
-				pause(ctx, viewPause*time.Duration(i)/time.Duration(b.viewers)) // they do not all come at once
+				pause(ctx, viewPause*time.Duration(i)/time.Duration(b.viewers)) // distribute the first requests of all viewers over one pause
 				b.pollPage(ctx, running[0].ID, viewedPages[i%len(viewedPages)], views)
 			})
 		}
@@ -68,8 +69,8 @@ func (b *bench) runViewers(ctx context.Context, views *atomic.Int64) {
 
 var pageVersion = regexp.MustCompile(`data-version="([^"]*)"`)
 
-// pollPage requests a page as a browser does: at first all of it, then again and again what has
-// changed since.
+// pollPage requests a page as a browser does: first the whole page, and then repeatedly the
+// changes since the last response.
 func (b *bench) pollPage(ctx context.Context, id, page string, views *atomic.Int64) {
 	query := url.Values{"page": {page}}
 	for ctx.Err() == nil {
@@ -87,7 +88,6 @@ func (b *bench) pollPage(ctx context.Context, id, page string, views *atomic.Int
 	}
 }
 
-// pause waits for d or ctx's end.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

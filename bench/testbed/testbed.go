@@ -1,4 +1,4 @@
-// Package testbed starts a real Hadoop cluster for benchmarks to run on.
+// Package testbed starts a real Hadoop cluster for benchmarks.
 package testbed
 
 import (
@@ -19,23 +19,24 @@ import (
 )
 
 const (
-	stopTimeout = time.Minute // for the cluster, or an application that is killed
-	idleTimeout = time.Minute // for the containers of an application that has ended
+	stopTimeout = time.Minute // time for stopping the cluster, or an application after SIGTERM
+	idleTimeout = time.Minute // time for the end of all containers after an application has ended
 )
 
 // Testbed is a running cluster.
 type Testbed struct {
-	ConfDir string           // directory with the Hadoop configuration of its clients
-	REST    *yarnrest.Client // client of its ResourceManager
+	ConfDir string           // directory of the clients' Hadoop configuration
+	REST    *yarnrest.Client // client of the ResourceManager
 }
 
-// Use starts a cluster in a directory, calls measure, and stops the cluster. hdfs
-// overrides properties of HDFS.
+// Use starts a cluster in the directory dir, calls measure, and stops the cluster. hdfs
+// overrides properties in hdfs-site.xml.
 func Use(ctx context.Context, dir string, hdfs cluster.Properties, measure func(*Testbed) error) error {
 	return UseWith(ctx, dir, cluster.Options{HDFS: hdfs}, measure)
 }
 
-// UseWith is Use with options of the cluster, of which it sets Dir and Logger.
+// UseWith is like Use, but takes all options of the cluster. It replaces the options Dir and
+// Logger.
 func UseWith(ctx context.Context, dir string, options cluster.Options, measure func(*Testbed) error) (err error) {
 	fmt.Fprintln(os.Stderr, "starting a Hadoop cluster")
 	options.Dir = filepath.Join(dir, "cluster")
@@ -61,12 +62,12 @@ func UseWith(ctx context.Context, dir string, options cluster.Options, measure f
 	return measure(&Testbed{ConfDir: hadoop.ConfDir(), REST: rest})
 }
 
-// Submit runs yarn-submit's command submit, and waits until the application has ended.
-// The arguments are options, the program, and the program's arguments.
+// Submit runs `yarn-submit submit` and waits until the application has ended. yarn-submit is at
+// the path yarnSubmit. args are flags, the program, and the program's arguments.
 func (t *Testbed) Submit(ctx context.Context, yarnSubmit string, args ...string) error {
 	command := exec.CommandContext(ctx, yarnSubmit, append([]string{"submit"}, args...)...)
 	command.Env = append(os.Environ(), "HADOOP_CONF_DIR="+t.ConfDir)
-	// At SIGTERM, yarn-submit kills the application before it exits.
+	// yarn-submit kills the application when it receives SIGTERM.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
 	if output, err := command.CombinedOutput(); err != nil {
@@ -75,7 +76,7 @@ func (t *Testbed) Submit(ctx context.Context, yarnSubmit string, args ...string)
 	return nil
 }
 
-// AwaitIdle waits until the cluster has no container.
+// AwaitIdle waits until no container is allocated on the cluster.
 func (t *Testbed) AwaitIdle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, idleTimeout, fmt.Errorf("containers are left after %v", idleTimeout))
 	defer cancel()
@@ -92,7 +93,8 @@ func (t *Testbed) AwaitIdle(ctx context.Context) error {
 	}
 }
 
-// ReadJSON reads a file that a measured program wrote, and removes it.
+// ReadJSON decodes the JSON in a file, which a measured program has written, into value, and
+// removes the file.
 func ReadJSON(file string, value any) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -104,8 +106,9 @@ func ReadJSON(file string, value any) error {
 	return os.Remove(file)
 }
 
-// Build builds one of this module's programs into a directory, as make build does,
-// and returns its path. It must run in the module's root.
+// Build builds one of this module's programs with the flags of make build. The program is
+// written to the directory dir; Build returns its path. The working directory must be the
+// module's root.
 func Build(ctx context.Context, dir, source string) (program string, err error) {
 	program = filepath.Join(dir, filepath.Base(source))
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, source)

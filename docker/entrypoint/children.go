@@ -14,11 +14,11 @@ import (
 // Docker waits by default before it kills the container.
 const stopGrace = 8 * time.Second
 
-// children manages this process's child processes. Because this process is the first of the
-// Docker container, it also reaps orphaned processes, such as the YARN containers of a
-// killed NodeManager.
+// children manages the child processes of this process. This process is the init process of the
+// Docker container. Therefore it also reaps orphaned processes, such as the YARN containers of
+// a killed NodeManager.
 type children struct {
-	names  map[int]string // running children by process id
+	names  map[int]string // names of running children by process id
 	signal chan os.Signal // receives SIGCHLD when a child has ended
 }
 
@@ -28,8 +28,8 @@ func newChildren() *children {
 	return c
 }
 
-// start starts a child in a new session, so that Ctrl-C reaches only this process, not the
-// child.
+// start starts a child in a new session, so that the terminal sends Ctrl-C only to this process
+// and not to the child.
 func (c *children) start(name string, command, environment []string) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
@@ -59,8 +59,8 @@ func (c *children) next(ctx context.Context) (name string, status syscall.WaitSt
 	}
 }
 
-// reap reaps ended processes until it finds one in names, and returns that one's name and
-// exit status. found is false if no process in names has ended.
+// reap reaps ended processes until it reaps a child in names. It returns the child's name and
+// exit status. found is false if no child in names has ended. reap does not block.
 func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
@@ -77,7 +77,8 @@ func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	}
 }
 
-// end sends SIGTERM to all children, and after stopGrace SIGKILL to those that are left.
+// end sends SIGTERM to all children, waits up to stopGrace for them to end, and then sends
+// SIGKILL to the children that still run.
 func (c *children) end() {
 	c.tell(syscall.SIGTERM)
 	grace, cancel := context.WithTimeout(context.Background(), stopGrace)
@@ -85,7 +86,7 @@ func (c *children) end() {
 	for len(c.names) > 0 {
 		if name, _ := c.next(grace); name == "" {
 			c.tell(syscall.SIGKILL)
-			return // the container ends, and with it the processes that are left
+			return // when this process exits, Docker kills the remaining processes
 		}
 	}
 }

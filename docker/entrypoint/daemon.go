@@ -17,8 +17,8 @@ const (
 	fakeTime = "/etc/faketimerc"
 )
 
-// launch starts a daemon. Before it starts a NameNode whose directory is empty, it formats
-// the directory.
+// launch starts the daemon with the given name. If the daemon is a NameNode whose directory is
+// empty, launch formats the directory first.
 func launch(ctx context.Context, c *children, name string, properties []string) error {
 	for _, dir := range []string{"tmp", "zookeeper"} {
 		if err := os.MkdirAll(filepath.Join(data, dir), 0o755); err != nil {
@@ -46,7 +46,7 @@ func launch(ctx context.Context, c *children, name string, properties []string) 
 	return start(genericOptions(properties)...)
 }
 
-// format formats the NameNode's directory if it is empty.
+// format formats the NameNode's directory if it is empty, and waits until the formatting ends.
 func format(ctx context.Context, c *children, start func(...string) error, properties []string) error {
 	_, err := os.Stat(filepath.Join(data, "name", "current", "VERSION"))
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -73,16 +73,16 @@ func genericOptions(properties []string) []string {
 	return arguments
 }
 
-// javaCommand returns the command of a daemon, without its arguments. The environment
-// variable HADOOP_HEAP is the maximum heap size; the default is 256m.
+// javaCommand returns the command line of a daemon, without the daemon's arguments. The
+// environment variable HADOOP_HEAP sets the maximum heap size; the default is 256m.
 func javaCommand(daemon string) []string {
 	return []string{
 		"java",
-		// Many JVMs share a small machine: start fast and use little memory.
+		// Many JVMs share a small machine: these options shorten the start and reduce memory.
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx" + cmp.Or(os.Getenv("HADOOP_HEAP"), "256m"), "-Xss512k",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"-Djava.net.preferIPv4Stack=true",
-		// Cache addresses only briefly, because a restarted host may have another address.
+		// Cache addresses only briefly, because a restarted host may have a different address.
 		"-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl=0",
 		"-Djava.io.tmpdir=" + filepath.Join(data, "tmp"),
 		"-Dlog4j.configuration=file:" + filepath.Join(conf, "log4j.properties"),
@@ -92,8 +92,8 @@ func javaCommand(daemon string) []string {
 	}
 }
 
-// environ returns the environment of a daemon: that of this process, and if the file
-// fakeTime is not empty, LD_PRELOAD for libfaketime.
+// environ returns the environment of a daemon: the environment of this process, and LD_PRELOAD
+// for libfaketime if the file fakeTime exists and is not empty.
 func environ() ([]string, error) {
 	environment := os.Environ()
 	if told, err := os.Stat(fakeTime); err != nil || told.Size() == 0 {
@@ -103,7 +103,7 @@ func environ() ([]string, error) {
 	if err != nil || len(libraries) == 0 {
 		return nil, fmt.Errorf("%s is there, but no libfaketime: install it in the image", fakeTime)
 	}
-	// Do not exempt the monotonic clock, as libfaketime can. If only the wall clock were
-	// changed, Java's timed waits would end at once, and the daemon would spin.
+	// Do not use libfaketime's option that exempts the monotonic clock. If only the wall clock
+	// were changed, Java's timed waits would end at once, and the daemon would spin.
 	return append(environment, "LD_PRELOAD="+libraries[0]), nil
 }

@@ -1,20 +1,21 @@
-// Command hadoop-daemon is the entry point and init process of the Hadoop image. It runs
-// the daemons that its arguments name, each in a separate process.
+// Command hadoop-daemon is the entry point and init process of the Hadoop image. It runs each
+// daemon in its arguments in a separate process.
 //
 // Usage:
 //
 //	hadoop-daemon [-D NAME=VALUE]... DAEMON...
 //
-// Daemons are namenode, datanode, resourcemanager, nodemanager, zookeeper, kdc and idle.
-// kdc is MIT's Kerberos server; the environment variable KRB5_KDC_PROFILE names its
-// configuration file. idle starts no daemon and keeps the container up. All daemons except
-// zookeeper and kdc get the properties, which override those of the configuration files in
-// /etc/hadoop. The file /etc/hadoop/overrides can set more properties, in lines NAME=VALUE,
-// which take precedence over the arguments. hadoop-daemon reads the file each time it starts.
+// Daemons are namenode, datanode, resourcemanager, nodemanager, zookeeper, kdc and idle. kdc is
+// MIT's Kerberos server; the environment variable KRB5_KDC_PROFILE is the path of its
+// configuration file. idle starts no process; it only prevents the container from ending. -D
+// sets a Hadoop property of all daemons except zookeeper and kdc. These properties override the
+// configuration files in /etc/hadoop. The file /etc/hadoop/overrides can set more properties,
+// one NAME=VALUE in each line, which override the arguments. hadoop-daemon reads the file only
+// when it starts.
 //
-// When one daemon ends, hadoop-daemon stops the others, and the container ends. If the file
-// /etc/faketimerc is not empty, the daemons run with libfaketime and take their time from
-// that file.
+// When one daemon ends, hadoop-daemon stops the others and exits, so that the container ends.
+// If the file /etc/faketimerc is not empty, the daemons run with libfaketime, which reads the
+// time to show them from this file.
 package main
 
 import (
@@ -34,7 +35,7 @@ func main() {
 	}
 }
 
-// run starts the daemons, waits until one of them ends or ctx is done, and stops the
+// run starts the daemons, waits until one of them ends or ctx is cancelled, and stops the
 // others.
 func run(ctx context.Context, arguments []string) error {
 	p, err := parse(arguments)

@@ -11,27 +11,26 @@ import (
 )
 
 const (
-	idle = "idle" // the argument that starts no daemon and keeps the container running
+	idle = "idle" // starts no process; only prevents the container from ending
 	kdc  = "kdc"
 )
 
-// classes maps each daemon's name to its main class.
+// classes maps each daemon's name to its Java main class.
 var classes = map[string]string{
 	"namenode":        "org.apache.hadoop.hdfs.server.namenode.NameNode",
 	"datanode":        "org.apache.hadoop.hdfs.server.datanode.DataNode",
 	"resourcemanager": "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
 	"nodemanager":     "org.apache.hadoop.yarn.server.nodemanager.NodeManager",
 	"zookeeper":       "org.apache.zookeeper.server.ZooKeeperServerMain",
-	kdc:               "", // is not Java
+	kdc:               "", // a native program, not Java
 }
 
-// plan is a parsed command line.
+// plan is the parsed command line.
 type plan struct {
 	daemons    []string
 	properties []string // NAME=VALUE
 }
 
-// parse parses the command line.
 func parse(arguments []string) (plan, error) {
 	var p plan
 	for i := 0; i < len(arguments); i++ {
@@ -68,8 +67,8 @@ func (p *plan) set(property string) error {
 	return nil
 }
 
-// override adds the properties in the file at path, which has one NAME=VALUE on each line.
-// The file need not exist.
+// override appends the properties in the file at path to p.properties. Each line of the file is
+// NAME=VALUE, empty, or a comment that starts with #. The file need not exist.
 func (p *plan) override(path string) error {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

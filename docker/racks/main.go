@@ -1,10 +1,10 @@
-// Command hadoop-racks is the script of net.topology.script.file.name: its arguments
-// are host names or addresses, and it prints each host's rack, /default-rack if the
-// host is not in its table.
+// Command hadoop-racks is a script for Hadoop's property net.topology.script.file.name. Its
+// arguments are host names or addresses. It prints the rack of each host, or /default-rack if
+// the host is not in the table of racks.
 //
-// Hadoop's own TableMapping needs fixed addresses: a ResourceManager looks up racks
-// by address only (CachedDNSToSwitchMapping, which its RackResolver puts around
-// every mapping), and the table has names.
+// Hadoop's TableMapping cannot replace this command. The ResourceManager looks up racks only by
+// IP address (its RackResolver wraps every mapping in CachedDNSToSwitchMapping), but the table
+// contains host names, because the addresses of containers can change.
 package main
 
 import (
@@ -20,8 +20,8 @@ const (
 	table = "/etc/hadoop/topology.table"
 	// defaultRack is the rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
 	defaultRack = "/default-rack"
-	// lookupTimeout bounds the look-up of the table's names, for which a node's
-	// registration with YARN or HDFS waits.
+	// lookupTimeout limits the DNS look-ups of the table's host names. A node's registration
+	// with YARN or HDFS waits for them.
 	lookupTimeout = 5 * time.Second
 )
 
@@ -38,8 +38,8 @@ func main() {
 	}
 }
 
-// racks returns the rack of each host. hosts are names or IP addresses. Each line of
-// the table has a host's name and rack.
+// racks returns the rack of each element of hosts, which are names or IP addresses. Each line
+// of table is a host's name and its rack. lookup returns the addresses of a name.
 func racks(ctx context.Context, table string, hosts []string, lookup func(context.Context, string) ([]string, error)) []string {
 	known := map[string]string{}
 	for line := range strings.Lines(table) {
@@ -51,7 +51,7 @@ func racks(ctx context.Context, table string, hosts []string, lookup func(contex
 		known[name] = rack
 		addresses, err := lookup(ctx, name)
 		if err != nil {
-			continue // the host is not up
+			continue // a host that does not run has no address
 		}
 		for _, address := range addresses {
 			known[address] = rack

@@ -1,11 +1,11 @@
-// Command join joins two tables.
+// Command join joins the lines of two tables that have equal keys.
 //
 //	join LEFT RIGHT OUT
 //
-// LEFT and RIGHT are text files or directories of text files with lines
-// key<TAB>value; a value may contain tabs. OUT is a directory that must not exist. It
-// gets the files part-00000, part-00001, … with a line key<TAB>left<TAB>right for each
-// pair of lines with the same key.
+// LEFT and RIGHT are text files or directories of text files with lines key<TAB>value; a value
+// may contain tabs. OUT is a directory that must not exist. The command writes the files
+// part-00000, part-00001, … to OUT, with a line key<TAB>left<TAB>right for each pair of lines
+// with the same key.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// tables says which tables to join.
+// tables contains the paths of the tables to join.
 type tables struct{ Left, Right string }
 
 var joinTables = dataset.Define("join tables", func(p *dataset.Plan, in tables) *dataset.Of[[]byte] {
@@ -27,7 +27,7 @@ var joinTables = dataset.Define("join tables", func(p *dataset.Plan, in tables) 
 	})
 })
 
-// table reads lines of keys and values.
+// table returns the data set of the lines at path, each as a key and a value.
 func table(p *dataset.Plan, path string) *dataset.Of[dataset.KV[[]byte, []byte]] {
 	return dataset.MapKV(dataset.Text(p, path), func(line []byte) (key, value []byte) {
 		key, value, _ = bytes.Cut(line, []byte("\t"))

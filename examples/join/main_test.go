@@ -18,7 +18,8 @@ func joinLocally(t *testing.T, args ...string) error {
 	return bobbin.RunLocal(t.Context(), "local[2]", func(ctx context.Context) error { return run(ctx, args) })
 }
 
-// writeTable writes a table with n rows, and returns its path and its rows by key.
+// writeTable writes a table of n rows with at most the given number of different keys, a line
+// without a value, and an empty line. It returns the table's path and the n rows by key.
 func writeTable(t *testing.T, name string, n, keys int) (path string, rows map[string][]string) {
 	t.Helper()
 	rows = map[string][]string{}
@@ -37,7 +38,7 @@ func writeTable(t *testing.T, name string, n, keys int) (path string, rows map[s
 func TestTheJoinIsRight(t *testing.T) {
 	left, lefts := writeTable(t, "left", 500, 97)
 	right, rights := writeTable(t, "right", 300, 89)
-	want := []string{"\t\t"} // the empty lines
+	want := []string{"\t\t"} // the pair of the tables' empty lines
 	for key, values := range lefts {
 		for _, l := range values {
 			for _, r := range rights[key] {

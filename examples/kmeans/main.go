@@ -2,11 +2,11 @@
 //
 //	kmeans [-k N] [-iterations N] IN [OUT]
 //
-// IN is a text file or a directory of text files with a point in each line: its
-// coordinates, separated by commas. kmeans begins with the first k points as the centers
-// of the clusters. In each iteration every point joins the cluster with the nearest
-// center, and the new centers are the means of the clusters. kmeans prints the centers,
-// or writes them to the directory OUT, which must not exist.
+// IN is a text file or a directory of text files. Each line is a point: its coordinates,
+// separated by commas. The first k points are the initial centers of the clusters. Each
+// iteration assigns every point to the cluster with the nearest center, and then sets each
+// center to the mean of its cluster's points. kmeans prints the final centers, or writes them
+// to the directory OUT, which must not exist.
 package main
 
 import (
@@ -26,13 +26,13 @@ import (
 
 type point []float64
 
-// cluster has the sum of the points of a cluster, and their number.
+// cluster is the sum of a cluster's points, and their number.
 type cluster struct {
 	Sum    point
 	Points int64
 }
 
-// step is the input of an iteration.
+// step is the input of one iteration: all points and the current centers.
 type step struct {
 	Points  *dataset.Of[point]
 	Centers []point
@@ -74,7 +74,7 @@ func (p point) String() string {
 func nearestTo(p point, centers []point) (nearest int) {
 	least := math.Inf(1)
 	for i, center := range centers {
-		var distance float64 // squared
+		var distance float64 // squared distance
 		for j := range min(len(p), len(center)) {
 			distance += (p[j] - center[j]) * (p[j] - center[j])
 		}
@@ -85,7 +85,7 @@ func nearestTo(p point, centers []point) (nearest int) {
 	return nearest
 }
 
-// merge returns the cluster of all points of two clusters.
+// merge returns the sum of two clusters.
 func merge(a, b cluster) cluster {
 	sum := slices.Clone(a.Sum)
 	for i, x := range b.Sum {

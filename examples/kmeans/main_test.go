@@ -19,7 +19,7 @@ func kmeans(t *testing.T, args ...string) error {
 	return bobbin.RunLocal(t.Context(), "local[2]", func(ctx context.Context) error { return run(ctx, args) })
 }
 
-// kmeansInMemory computes centers without data sets.
+// kmeansInMemory computes the expected centers without data sets.
 func kmeansInMemory(points []point, k, iterations int) []point {
 	centers := append([]point(nil), points[:k]...)
 	for range iterations {

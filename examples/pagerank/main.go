@@ -2,11 +2,11 @@
 //
 //	pagerank [-iterations N] IN OUT
 //
-// IN is a text file or a directory of text files with a line "from to" for each link.
-// OUT is a directory that must not exist. It gets the files part-00000, part-00001, …
-// with a line page<TAB>rank for each page that is linked to. In each iteration a page
-// divides its rank among the pages it links to, and its new rank is 0.15 plus 0.85
-// times the sum that it receives.
+// IN is a text file or a directory of text files with a line "from to" for each link. OUT is a
+// directory that must not exist. The command writes the files part-00000, part-00001, … to OUT,
+// with a line page<TAB>rank for each page that is the target of a link. In each iteration a
+// page divides its rank equally among the pages that it links to, and its new rank is 0.15 plus
+// 0.85 times the sum of the shares that it receives.
 package main
 
 import (
@@ -23,7 +23,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// state is the links of each page that has any, and the rank of each page.
+// state is the input of one iteration: the targets of each page's links, for pages with links,
+// and the current rank of each page.
 type state struct {
 	Links *dataset.Of[dataset.KV[string, []string]]
 	Ranks *dataset.Of[dataset.KV[string, float64]]
@@ -50,7 +51,8 @@ var (
 	})
 )
 
-// divide returns the share of a page's rank that each of its links gets.
+// divide divides a page's rank equally among the targets of its links. It returns the share of
+// each target.
 func divide(_ string, links []string, rank float64) []dataset.KV[string, float64] {
 	shares := make([]dataset.KV[string, float64], len(links))
 	for i, page := range links {

@@ -19,7 +19,7 @@ func rankLocally(t *testing.T, args ...string) error {
 	return bobbin.RunLocal(t.Context(), "local[2]", func(ctx context.Context) error { return run(ctx, args) })
 }
 
-// pageRankInMemory computes ranks without data sets.
+// pageRankInMemory computes the expected ranks without data sets.
 func pageRankInMemory(links map[string][]string, iterations int) map[string]float64 {
 	ranks := map[string]float64{}
 	for page := range links {

@@ -1,6 +1,8 @@
 // Command pi estimates π from random points in a square. It reads no data.
 //
 //	pi [TASKS]
+//
+// TASKS is the number of tasks.
 package main
 
 import (
@@ -16,7 +18,8 @@ import (
 // pointsPerTask keeps a core busy for about a tenth of a second.
 const pointsPerTask = 10_000_000
 
-// countInside is the task function: it returns how many random points are inside the quarter circle.
+// countInside is the task function. It draws random points in the unit square and returns how
+// many of them are inside the quarter circle.
 var countInside = bobbin.Func("inside", func(task *bobbin.Task, points int) (int, error) {
 	random := rand.New(rand.NewPCG(uint64(task.Index()), 0))
 	hits := 0

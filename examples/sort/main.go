@@ -2,9 +2,9 @@
 //
 //	sort IN OUT
 //
-// IN is a text file or a directory of text files. OUT is a directory that must not
-// exist. Each can be in HDFS or on the local disk. The files part-00000, part-00001,
-// … in OUT, one after the other, are the sorted lines.
+// IN is a text file or a directory of text files. OUT is a directory that must not exist. IN
+// and OUT can each be in HDFS or on the local disk. The files part-00000, part-00001, … in OUT,
+// concatenated in this order, are the sorted lines.
 package main
 
 import (

@@ -20,7 +20,8 @@ func sortLocally(t *testing.T, args ...string) error {
 	return bobbin.RunLocal(t.Context(), "local[2]", func(ctx context.Context) error { return run(ctx, args) })
 }
 
-// randomLines returns lines of any bytes but line ends, many of them short and equal.
+// randomLines returns n lines of random bytes without line ends. Every second line is at most
+// one byte long, so that many lines are equal.
 func randomLines(random *rand.Rand, n int) [][]byte {
 	lines := make([][]byte, n)
 	for i := range lines {
@@ -46,7 +47,7 @@ func TestTheLinesAreSorted(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, len(parts), 1)
 	var got []byte
-	for _, part := range parts { // Glob sorts them
+	for _, part := range parts { // Glob returns sorted paths
 		content, err := os.ReadFile(part)
 		require.NoError(t, err)
 		got = append(got, content...)

@@ -2,10 +2,10 @@
 //
 //	wordcount [-split BYTES] IN OUT
 //
-// IN is a text file or a directory of text files. OUT is a directory that must
-// not exist. Each can be in HDFS or on the local disk. Words are separated by
-// Unicode white space. OUT gets the files part-00000, part-00001, … with a line
-// word<TAB>count for each word, in no particular order.
+// IN is a text file or a directory of text files. OUT is a directory that must not exist. IN
+// and OUT can each be in HDFS or on the local disk. Words are separated by Unicode white space.
+// The command writes the files part-00000, part-00001, … to OUT, with a line word<TAB>count for
+// each word, in no particular order.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// input says which text to read.
+// input is the path of the text and the size of its splits in bytes.
 type input struct {
 	Path  string
 	Split int64

@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/aggregatedlog"
 )
 
-// TestAggregatedLogs reads compressed logs from HDFS in each format;
-// TestFollowedLogs reads uncompressed ones.
+// TestAggregatedLogs reads compressed logs that YARN has aggregated in HDFS, in each of YARN's
+// formats. TestFollowedLogs reads uncompressed logs.
 func TestAggregatedLogs(t *testing.T) {
 	t.Parallel()
 	for i, format := range []struct {
@@ -48,9 +48,10 @@ func TestAggregatedLogs(t *testing.T) {
 	}
 }
 
-// testAggregatedLogs runs a command that writes much and reads its logs once they are
-// only in HDFS. It uses one executor: the ResourceManager would wait ten minutes for
-// the logs of a container that was never started.
+// testAggregatedLogs runs a command with much output. It reads the logs during aggregation, and
+// again when only HDFS has them. The application has only one executor: if YARN allocated a
+// container that the driver never started, the ResourceManager would wait ten minutes for its
+// logs.
 func testAggregatedLogs(t *testing.T, own *suite) {
 	environment := []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}
 	const lines = 20000
@@ -58,7 +59,7 @@ func testAggregatedLogs(t *testing.T, own *suite) {
 		"sh", "-c", fmt.Sprintf("echo to stderr >&2; seq -f 'line %%.0f of task {index}' %d", lines)}}.run(t)
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)
-	// The nodes are moving the logs to HDFS at this time.
+	// The NodeManagers are uploading the logs to HDFS at this time.
 	atOnce := commandLine{environment: environment, args: []string{"logs", id}}.run(t)
 	require.Equal(t, 0, atOnce.code)
 	for task := range 4 {

@@ -13,7 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// applicationID returns the id that yarn-submit printed on stdout.
+// applicationID returns the application id, which yarn-submit prints in the first line of
+// stdout.
 func (o outcome) applicationID(t *testing.T) string {
 	t.Helper()
 	require.Regexp(t, `^application_\d+_\d+\n`, o.stdout)
@@ -28,7 +29,6 @@ func application(t *testing.T, id string) *yarnrest.Application {
 	return found
 }
 
-// attempts returns the attempts of an application.
 func attempts(t *testing.T, id string) []yarnrest.ApplicationAttempt {
 	t.Helper()
 	found, err := shared.rest.Attempts(t.Context(), id)
@@ -36,7 +36,8 @@ func attempts(t *testing.T, id string) []yarnrest.ApplicationAttempt {
 	return found
 }
 
-// awaitStatus waits until an ApplicationMaster's status satisfies the condition.
+// awaitStatus waits until the status that an ApplicationMaster reports satisfies the condition,
+// and returns this status.
 func awaitStatus(t *testing.T, id, what string, condition func(page.Status) bool) page.Status {
 	t.Helper()
 	return shared.awaitStatus(t, id, what, condition)
@@ -61,13 +62,13 @@ func (s *suite) awaitStatus(t *testing.T, id, what string, condition func(page.S
 	return last
 }
 
-// awaitTasks waits until the given number of tasks run at once.
+// awaitTasks waits until at least the given number of tasks run at the same time.
 func awaitTasks(t *testing.T, id string, running int) page.Status {
 	t.Helper()
 	return awaitStatus(t, id, "tasks run", func(status page.Status) bool { return status.Tasks.Running >= running })
 }
 
-// awaitState waits until the ResourceManager reports the application in a state.
+// awaitState waits until the application is in the given state at the ResourceManager.
 func awaitState(t *testing.T, id string, state yarnrest.ApplicationState) *yarnrest.Application {
 	t.Helper()
 	var found *yarnrest.Application

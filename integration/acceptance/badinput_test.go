@@ -15,23 +15,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// badInput is a command line that must be refused before it changes anything.
+// badInput is a command line that yarn-submit must refuse before it changes anything on the
+// cluster.
 type badInput struct {
 	name        string
 	args        []string
 	environment []string
 	code        int
-	lastLineHas []string // parts of the last line
+	lastLineHas []string // texts that the last line of stderr must contain
 }
 
-// The exit statuses of refusals.
+// Exit statuses of yarn-submit when it refuses a command line.
 const (
 	exitUsage   = 2
 	exitRefused = 3
 )
 
-// TestBadInputChangesNothing runs alone: it compares the cluster's
-// files and applications before and after.
+// TestBadInputChangesNothing is not parallel, because it checks that the cluster's files and
+// applications are the same before and after the command lines.
 func TestBadInputChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
@@ -116,7 +117,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 	assert.Equal(t, before, clusterState(t), "nothing is in HDFS or in the ResourceManager that was not there before")
 }
 
-// clusterState lists the paths of HDFS and the applications of the ResourceManager.
+// clusterState returns the paths of all files in HDFS and the ids of all applications.
 func clusterState(t *testing.T) []string {
 	t.Helper()
 	var all []string

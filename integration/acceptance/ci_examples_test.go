@@ -29,8 +29,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// packedRelease returns a directory with the program under test, packed as in a release.
-// The directory is made once and removed with the programs.
+// packedRelease packs the yarn-submit under test like a release and returns the directory with
+// the archive and its checksums. The directory is created once, inside the directory of the
+// built programs, and removed with it.
 var packedRelease = sync.OnceValues(func() (directory string, err error) {
 	version := pipelineVersion
 	name := "yarn-submit_" + version + "_linux_" + runtime.GOARCH
@@ -51,10 +52,11 @@ var packedRelease = sync.OnceValues(func() (directory string, err error) {
 	return directory, os.WriteFile(filepath.Join(filepath.Dir(archive), "SHA256SUMS"), []byte(sums), 0o600)
 })
 
-// pipelineVersion is the release that the examples install.
+// pipelineVersion is the version of yarn-submit that the example pipelines install.
 const pipelineVersion = "1.0.0"
 
-// serveRelease serves the program under test like the archives of a release.
+// serveRelease starts an HTTP server from which the pipelines download the packed yarn-submit,
+// and returns the server's URL.
 func serveRelease(t *testing.T) (address string) {
 	t.Helper()
 	directory, err := packedRelease()
@@ -64,15 +66,15 @@ func serveRelease(t *testing.T) (address string) {
 	return server.URL
 }
 
-// pipelineRun is one run of a pipeline in a workspace of its own.
+// pipelineRun is one run of a pipeline, with a workspace that no other run uses.
 type pipelineRun struct {
 	pipeline
-	number    string // number of the run, which no other run has
+	number    string // unique number of the run
 	workspace string
 	environ   []string
 }
 
-// newRun makes a repository that has the example's files in ci/.
+// newRun prepares a run of the named pipeline: a workspace with the example's files in ci/.
 func newRun(t *testing.T, name string) *pipelineRun {
 	t.Helper()
 	example := pipelines[name]
@@ -94,19 +96,19 @@ func newRun(t *testing.T, name string) *pipelineRun {
 	return r
 }
 
-// write puts a file into the repository.
+// write writes a file to the directory ci of the workspace.
 func (r *pipelineRun) write(t *testing.T, file, content string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(r.workspace, "ci", file), []byte(content), 0o755))
 }
 
-// shellRun is a script that a shell runs.
+// shellRun is a script that runs in a shell.
 type shellRun struct {
 	command *exec.Cmd
 	output  bytes.Buffer
 }
 
-// start runs a script in a shell.
+// start starts a script in the pipeline's shell. The test kills it after testTimeout.
 func (r *pipelineRun) start(t *testing.T, script string, more ...string) *shellRun {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "script")
@@ -124,7 +126,8 @@ func (r *pipelineRun) start(t *testing.T, script string, more ...string) *shellR
 	return s
 }
 
-// path returns the additions to PATH by earlier steps, if the CI system has a file for them.
+// path returns the variable PATH with the directories that earlier steps have added, if the CI
+// system collects these directories in a file. Otherwise it returns nil.
 func (r *pipelineRun) path(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(r.workspace, "..", "temp", "path"))
@@ -135,13 +138,14 @@ func (r *pipelineRun) path(t *testing.T) []string {
 	return []string{"PATH=" + strings.Join(append(strings.Fields(string(content)), os.Getenv("PATH")), ":")}
 }
 
-// wait returns the exit status and the output.
+// wait waits until the script ends and returns its exit status and output.
 func (s *shellRun) wait() (code int, said string) {
-	_ = s.command.Wait() // the exit status shows failures
+	_ = s.command.Wait() // the error repeats the exit status
 	return s.command.ProcessState.ExitCode(), s.output.String()
 }
 
-// begin installs yarn-submit and starts the script that runs the job.
+// begin installs yarn-submit and starts the script that runs the job. It does not wait for the
+// job.
 func (r *pipelineRun) begin(t *testing.T) *shellRun {
 	t.Helper()
 	if r.oneShell {
@@ -154,7 +158,8 @@ func (r *pipelineRun) begin(t *testing.T) *shellRun {
 
 var idPattern = regexp.MustCompile(`application_\d+_\d+`)
 
-// applicationID returns the application's id, from the output or from a file.
+// applicationID returns the application's id, from the file application-id in the workspace if
+// it exists, otherwise from the output said.
 func (r *pipelineRun) applicationID(t *testing.T, said string) string {
 	t.Helper()
 	if kept, err := os.ReadFile(filepath.Join(r.workspace, "application-id")); err == nil {
@@ -165,7 +170,7 @@ func (r *pipelineRun) applicationID(t *testing.T, said string) string {
 	return id
 }
 
-// junit is a summary as CI systems read it.
+// junit contains the parts of a JUnit summary that CI systems display.
 type junit struct {
 	Suites []struct {
 		Cases []struct {
@@ -233,7 +238,8 @@ func TestPipelineRunsItsJobAndCollectsResults(t *testing.T) {
 		assert.Equal(t, []int{6, 0, 0}, []int{passed, failed, skipped})
 		id := r.applicationID(t, said)
 
-		// With the same variables, no second application starts.
+		// The pipeline derives the idempotency key from its variables. With the same variables,
+		// it gets the results of the first application and starts no second one.
 		code, said = r.begin(t).wait()
 		require.Equal(t, 0, code, said)
 		assert.Equal(t, id, r.applicationID(t, said))
@@ -253,7 +259,7 @@ func TestPipelineFailsWithItsJob(t *testing.T) {
 		failed := r.applicationID(t, said)
 		assertNothingLeft(t, failed)
 
-		// A retry after the failure starts a new application.
+		// The pipeline's failed application is not reused: a retry starts a new one.
 		r.write(t, "check.sh", pipelineFile(t, "check.sh"))
 		code, said = r.begin(t).wait()
 		require.Equal(t, 0, code, said)
@@ -262,8 +268,9 @@ func TestPipelineFailsWithItsJob(t *testing.T) {
 	})
 }
 
-// A CI system ends a script by a signal to its shell. If the shell gets no time, the
-// script that runs afterwards must end the application.
+// TestCancelledPipelineKillsItsApplication cancels a pipeline's job as the CI system does. Most
+// CI systems send SIGTERM to the script's shell. If a CI system kills the shell at once, the
+// pipeline's afterScript must kill the application.
 func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 	t.Parallel()
 	eachPipeline(t, func(t *testing.T, r *pipelineRun) {
@@ -277,7 +284,8 @@ func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 			assert.NotEqual(t, 0, code)
 			assert.Contains(t, said, "killing "+id)
 		} else {
-			// A container's processes end together: signal the group.
+			// The CI system kills the container with all its processes: kill the whole process
+			// group.
 			require.NoError(t, syscall.Kill(-running.command.Process.Pid, syscall.SIGKILL))
 			running.wait()
 			code, said := r.start(t, r.afterScript, "CI_JOB_STATUS=canceled").wait()
@@ -291,17 +299,19 @@ func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 	})
 }
 
-// cleanUp removes what a killed yarn-submit left, as a submission some days later would.
+// cleanUp removes the files in HDFS that a killed yarn-submit has not removed. Later
+// submissions of the user remove such files only after days.
 func (r *pipelineRun) cleanUp(t *testing.T, id string) {
 	t.Helper()
 	await(t, "the processes of "+id+" end", func(context.Context) bool { return len(processes(id)) == 0 })
 	for _, directory := range []string{"staging", "results"} {
 		require.NoError(t, shared.files.RemoveAll(t.Context(), home(t)+"/.bobbin/"+directory+"/"+id))
-		_ = shared.files.Remove(t.Context(), home(t)+"/.bobbin/"+directory) // fails if it is not empty
+		_ = shared.files.Remove(t.Context(), home(t)+"/.bobbin/"+directory) // fails if other applications have files there
 	}
 }
 
-// awaitSubmission waits for the submission of this run's application, named by the branch or the job.
+// awaitSubmission waits until the pipeline has submitted its application, whose name contains
+// the run's number, and returns the application's id.
 func (r *pipelineRun) awaitSubmission(t *testing.T) (id string) {
 	t.Helper()
 	await(t, "the pipeline has submitted its job", func(ctx context.Context) bool {

@@ -22,13 +22,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// clientModes are the flags of the two client modes.
+// clientModes maps the two client modes to the arguments of yarn-submit: "attended" has a
+// managed ApplicationMaster in a container, "unmanaged" has none.
 var clientModes = map[string][]string{
 	"attended":  {"submit", "--deploy-mode", "client"},
 	"unmanaged": {"submit", "--deploy-mode", "client", "--conf", "yarn.unmanagedAM.enabled=true"},
 }
 
-// startInClientMode starts a program whose driver function runs on this machine.
+// startInClientMode submits a program whose driver function runs on this machine. It does not
+// wait.
 func startInClientMode(t *testing.T, mode []string, args ...string) *submitted {
 	t.Helper()
 	return commandLine{args: append(append([]string(nil), mode...), args...)}.start(t)
@@ -36,8 +38,8 @@ func startInClientMode(t *testing.T, mode []string, args ...string) *submitted {
 
 var submittedLine = regexp.MustCompile(`(?m)^submitted (application_\d+_\d+) to queue `)
 
-// clientModeID waits for the submission in client mode, and returns the id from stderr,
-// as stdout is the program's own.
+// clientModeID waits until the application is submitted and returns its id. In client mode the
+// id is in stderr, because stdout contains only the program's output.
 func (s *submitted) clientModeID(t *testing.T) (id string) {
 	t.Helper()
 	await(t, "the application is submitted", func(context.Context) bool {
@@ -49,8 +51,8 @@ func (s *submitted) clientModeID(t *testing.T) (id string) {
 	return id
 }
 
-// startWaitingInClientMode drives an application of two tasks that never end, with a file of its
-// own, and returns when they run.
+// startWaitingInClientMode starts an application with a staged file and two tasks that never
+// end. It returns when both tasks run.
 func startWaitingInClientMode(t *testing.T, mode []string) (running *submitted, id string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "small.txt")
@@ -86,7 +88,7 @@ func TestWordCountInClientMode(t *testing.T) {
 	})
 }
 
-// TestProgramSubmitsItself needs no yarn-submit.
+// TestProgramSubmitsItself starts a program directly, without yarn-submit.
 func TestProgramSubmitsItself(t *testing.T) {
 	t.Parallel()
 	running := commandLine{program: "pi", args: []string{"4"}, environment: []string{
@@ -109,7 +111,8 @@ func TestUnmanagedMasterTakesNoContainer(t *testing.T) {
 			assert.Equal(t, 1, launchers)
 		}
 		assert.Len(t, processesInRole(id, launch.RoleExecutor, "trouble"), 2)
-		// Surplus containers are released.
+		// The ResourceManager may allocate more containers than needed; the driver releases
+		// them.
 		await(t, "no container but those runs", func(ctx context.Context) bool {
 			known, err := shared.rest.Application(ctx, id)
 			return err == nil && known.RunningContainers == 2+launchers
@@ -164,8 +167,9 @@ func TestKilledDriverEndsItsApplication(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestExecutorsExitAfterUnmanagedDriverIsKilled checks that executors exit at once,
-// although YARN notices the missing ApplicationMaster after ten minutes.
+// TestExecutorsExitAfterUnmanagedDriverIsKilled checks that executors exit at once when their
+// driver is killed. YARN expires the unmanaged ApplicationMaster only after ten minutes, so the
+// test kills the application.
 func TestExecutorsExitAfterUnmanagedDriverIsKilled(t *testing.T) {
 	t.Parallel()
 	running := startInClientMode(t, clientModes["unmanaged"], "--num-executors", "2", program("trouble"), "wait", "2")
@@ -186,8 +190,9 @@ func TestSecretIsOnlyInTheCredentialsInClientMode(t *testing.T) {
 	assertSecretHidden(t, id)
 }
 
-// TestNextAttemptKeepsTheDriver kills the ApplicationMaster: tasks run again in the
-// next attempt's executors, without counting as failed.
+// TestNextAttemptKeepsTheDriver kills the ApplicationMaster while the driver runs on this
+// machine. The driver's tasks must run again in the executors of the next attempt, and the
+// interrupted tasks must not count as failed.
 func TestNextAttemptKeepsTheDriver(t *testing.T) {
 	t.Parallel()
 	signal := outputPath(t)
@@ -209,7 +214,7 @@ func TestNextAttemptKeepsTheDriver(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestFailedLastAttemptStopsTheDriver kills the ApplicationMaster of the only attempt.
+// TestFailedLastAttemptStopsTheDriver kills the ApplicationMaster of the only allowed attempt.
 func TestFailedLastAttemptStopsTheDriver(t *testing.T) {
 	t.Parallel()
 	running := startInClientMode(t, clientModes["attended"], "--num-executors", "1", "--conf", "yarn.maxAppAttempts=1", program("trouble"), "wait", "1")
@@ -268,12 +273,12 @@ func TestSecondInterruptStopsADriverThatIgnoresItsContext(t *testing.T) {
 		ended := make(chan outcome, 1)
 		go func() { ended <- running.wait(t) }()
 		var done outcome
-		await(t, "a second signal ends the process", func(context.Context) bool { // one within 300 ms of the first is ignored
+		await(t, "a second signal ends the process", func(context.Context) bool { // repeat it: one within 300 ms of the first is ignored
 			select {
 			case done = <-ended:
 				return true
 			default:
-				_ = running.command.Process.Signal(os.Interrupt) // it may have ended
+				_ = running.command.Process.Signal(os.Interrupt) // fails if the process has ended
 				return false
 			}
 		})

@@ -15,7 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
-// decodeStdout reads the JSON on stdout. It fails if T does not have all of its fields.
+// decodeStdout decodes the JSON on stdout. The test fails if the JSON has a field that T does
+// not have.
 func decodeStdout[T any](t *testing.T, done outcome) T {
 	t.Helper()
 	require.Equal(t, 0, done.code)
@@ -61,7 +62,7 @@ func TestCommandsOnARunningApplication(t *testing.T) {
 	assert.Contains(t, yarnSubmit(t, "list", "--state", "running").stdout, id)
 	assert.NotContains(t, yarnSubmit(t, "list", "--state", "FINISHED").stdout, id)
 	assert.NotContains(t, yarnSubmit(t, "list", "--queue", "default").stdout, id)
-	// Other tests submit to this queue too.
+	// The filters select this application among those of other tests, which also use the queue.
 	listed := decodeStdout[[]client.ListedApplication](t, yarnSubmit(t, "list", "--json", "--queue", "batch", "--name", "a name of two words", "--limit", "1"))
 	require.Len(t, listed, 1)
 	assert.Equal(t, id, listed[0].ApplicationID)
@@ -99,7 +100,7 @@ func TestCommandsOnAFinishedApplication(t *testing.T) {
 	assert.Equal(t, "SUCCEEDED", later.FinalStatus)
 	status := yarnSubmit(t, "status", id)
 	assert.Regexp(t, `(?m)^status +SUCCEEDED$`, status.stdout)
-	assertNothingLeft(t, id) // afterwards the logs are complete
+	assertNothingLeft(t, id) // the logs are complete when the containers have ended
 	assert.Regexp(t, `(?m)^tasks +1 in 1 task set, 2 failed attempts$`, status.stdout)
 
 	files := decodeStdout[[]logFile](t, yarnSubmit(t, "logs", "--json", id))

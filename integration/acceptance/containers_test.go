@@ -19,7 +19,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// readReport reads the report of the driver or a task of `trouble look`, by name.
+// readReport reads the report that the driver or a task of `trouble look` has written to the
+// file who in the directory out. It returns the reported values by name.
 func (s *suite) readReport(t *testing.T, out, who string) map[string]string {
 	t.Helper()
 	file, err := s.files.Open(t.Context(), out+"/"+who)
@@ -35,8 +36,9 @@ func (s *suite) readReport(t *testing.T, out, who string) map[string]string {
 	return seen
 }
 
-// TestEnvironmentIsExpandedByTheNode sets variables that refer to values only the
-// node knows, and others that must not be expanded.
+// TestEnvironmentIsExpandedByTheNode sets environment variables whose values contain
+// placeholders that only the NodeManager can expand, and a variable whose value it must not
+// expand.
 func TestEnvironmentIsExpandedByTheNode(t *testing.T) {
 	t.Parallel()
 	const literal = `{"a":{"b":"$HOME {{not a name}} ` + "`id`" + ` \\ <x>"}}`
@@ -61,11 +63,10 @@ func TestEnvironmentIsExpandedByTheNode(t *testing.T) {
 	}
 }
 
-// nineTenths returns nine tenths of the given MiB, in bytes.
 func nineTenths(mib int) string { return strconv.Itoa(mib << 20 / 10 * 9) }
 
-// TestContainersMatchTheirRequests runs on a cluster with custom resource types,
-// access lists and log aggregation. Its parts run in order.
+// TestContainersMatchTheirRequests runs its subtests in order, on a cluster with custom
+// resource types, access control lists and log aggregation.
 func TestContainersMatchTheirRequests(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()
@@ -106,7 +107,7 @@ func testCustomResources(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 }
 
-// usedResources returns the resources that containers use on all nodes, by type.
+// usedResources returns the sum of the resources in use on all nodes, by resource type.
 func (s *suite) usedResources(t *testing.T) map[string]int64 {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
@@ -139,7 +140,8 @@ func (s *suite) usedResources(t *testing.T) map[string]int64 {
 	return used
 }
 
-// testImpossibleResources checks that impossible requests are refused before upload.
+// testImpossibleResources checks that yarn-submit refuses requests that the cluster cannot
+// satisfy, before it uploads files.
 func testImpossibleResources(t *testing.T, own *suite) {
 	for setting, want := range map[string][]string{
 		"yarn.executor.resource.example.com/license.amount=3": {"3 example.com/license", "container of the cluster, 2", "an executor"},
@@ -158,9 +160,9 @@ func testImpossibleResources(t *testing.T, own *suite) {
 	}
 }
 
-// testAccessLists lets one user view an application, another kill it, and a third do
-// neither. It checks the nodes' lists in the aggregated logs, as nodes' pages do not
-// authenticate without security.
+// testAccessLists lets the user viewer view an application, the user ender kill it, and the
+// user stranger do neither. It checks the access control lists of containers in the aggregated
+// logs, because without Kerberos a NodeManager's pages do not authenticate users.
 func testAccessLists(t *testing.T, own *suite) {
 	signal := own.data + "/lists"
 	as := func(user string, args ...string) outcome {
@@ -180,7 +182,7 @@ func testAccessLists(t *testing.T, own *suite) {
 		}
 		return running, id, hosts
 	}
-	const inside = "amContainerLogs" // a field that only permitted users get
+	const inside = "amContainerLogs" // field that only permitted users receive
 	rm := "http://" + own.hadoop.ResourceManager().Address(cluster.HTTP) + "/ws/v1/cluster/apps/"
 
 	_, id, hosts := start("open", "--conf", "acls.enable=true", "--conf", "ui.view.acls=viewer", "--conf", "modify.acls=ender")
@@ -212,7 +214,7 @@ func testAccessLists(t *testing.T, own *suite) {
 	_, token, _ := strings.Cut(pageAt(t, root+"?user.name="+currentUser(t)), `data-token="`)
 	token, _, _ = strings.Cut(token, `"`)
 	require.Regexp(t, "^[0-9a-f]{64}$", token)
-	for _, as := range []string{"&user.name=viewer", "&user.name=stranger", ""} { // the last has no name
+	for _, as := range []string{"&user.name=viewer", "&user.name=stranger", ""} { // "" is a request without a user
 		assert.Equal(t, http.StatusForbidden, killPage(as, token), as)
 	}
 	assert.Equal(t, 3, as("stranger", "kill", id).code)
@@ -248,8 +250,9 @@ func pageAt(t *testing.T, url string) string {
 	return string(content)
 }
 
-// awaitAggregatedLogs waits for the aggregated logs of an application, one file for each of
-// its nodes, in which each text follows its length.
+// awaitAggregatedLogs waits for the aggregated logs of an application and returns the content
+// of each file. YARN writes one file for each node. In a file, the length of each string
+// precedes the string.
 func (s *suite) awaitAggregatedLogs(t *testing.T, id string, nodes int) (contents []string) {
 	t.Helper()
 	await(t, "the logs of "+id+" are aggregated", func(ctx context.Context) bool {
@@ -260,7 +263,8 @@ func (s *suite) awaitAggregatedLogs(t *testing.T, id string, nodes int) (content
 	return contents
 }
 
-// aggregatedFiles returns the complete aggregated files of an application.
+// aggregatedFiles returns the contents of the application's complete aggregated log files among
+// files. The names of incomplete files end with .tmp.
 func (s *suite) aggregatedFiles(t *testing.T, files []storage.Info, id string) []string {
 	t.Helper()
 	var contents []string

@@ -25,7 +25,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// dataflow is a run of the program dataflow.
+// dataflow is a submitted run of the program integration/programs/dataflow.
 type dataflow struct {
 	*submitted
 	suite   *suite
@@ -33,15 +33,17 @@ type dataflow struct {
 	control moments.Control
 }
 
-const mapTasks = 12 // of dataflow
+const mapTasks = 12 // number of map tasks of dataflow's job
 
-// countsArguments are the arguments of dataflow, without the output. Sections of its
-// shuffle are larger than what a task receives ahead.
+// countsArguments returns the command line of the program dataflow for its job counts, without
+// the output directory. The job has so much shuffle data that reduce tasks cannot buffer it all
+// before they merge it.
 func countsArguments(control moments.Control) []string {
 	return []string{program("dataflow"), "-control", string(control), "-records", "100000", "-keys", "10000000", "counts"}
 }
 
-// startDataflow starts counts, whose tasks wait at the held moments.
+// startDataflow submits the job counts of dataflow. Its tasks wait at each of the held moments
+// (see package moments) until d.control releases them.
 func (s *suite) startDataflow(t *testing.T, flags []string, held ...string) *dataflow {
 	t.Helper()
 	require.Equal(t, "127.0.0.1", shared.driverHost, "tasks need the control directory on this machine: the cluster cannot be in containers")
@@ -52,7 +54,7 @@ func (s *suite) startDataflow(t *testing.T, flags []string, held ...string) *dat
 	return d
 }
 
-// expectedOutput returns the output of an undisturbed run on this machine.
+// expectedOutput runs dataflow on this machine without disturbances and returns its output.
 var expectedOutput = sync.OnceValues(func() (content []byte, err error) {
 	directory, err := os.MkdirTemp("", "bobbin-undisturbed-")
 	if err != nil {
@@ -80,7 +82,8 @@ func (d *dataflow) events(t *testing.T, moment string) []moments.Event {
 	return events
 }
 
-// awaitEvents waits until tasks in a number of processes have reached a moment.
+// awaitEvents waits until tasks in at least the given number of executor processes have reached
+// a moment. It returns the ids of these processes.
 func (d *dataflow) awaitEvents(t *testing.T, moment string, processes int) (pids []int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d executors are %s", processes, moment), func(context.Context) bool {
@@ -95,7 +98,8 @@ func (d *dataflow) awaitEvents(t *testing.T, moment string, processes int) (pids
 	return pids
 }
 
-// awaitDataMoved waits until executors that leave have handed over all data.
+// awaitDataMoved waits until executors that are going to stop have moved all their data to
+// other executors.
 func (d *dataflow) awaitDataMoved(t *testing.T) {
 	t.Helper()
 	await(t, "data is handed over", func(context.Context) bool {
@@ -105,7 +109,7 @@ func (d *dataflow) awaitDataMoved(t *testing.T) {
 	})
 }
 
-// executorsOn returns the processes of executors on a host.
+// executorsOn returns the process ids of the executors on a host.
 func (d *dataflow) executorsOn(host string) (pids []int) {
 	for _, p := range processesInRole(d.id, launch.RoleExecutor, "dataflow") {
 		if variable(p.environ, "NM_HOST") == host {
@@ -115,8 +119,8 @@ func (d *dataflow) executorsOn(host string) (pids []int) {
 	return pids
 }
 
-// assertExpectedOutput lets tasks continue, waits for the end, and checks that the output is
-// that of an undisturbed run, byte for byte.
+// assertExpectedOutput releases all waiting tasks, waits for the application's end, and checks
+// that its output equals that of an undisturbed run, byte for byte.
 func (d *dataflow) assertExpectedOutput(t *testing.T) {
 	t.Helper()
 	_, err := d.suite.files.Stat(t.Context(), d.out)
@@ -130,7 +134,7 @@ func (d *dataflow) assertExpectedOutput(t *testing.T) {
 	assert.True(t, bytes.Equal(expected, d.suite.readParts(t, d.out)), "the output differs from that of an undisturbed run")
 }
 
-// readParts returns the lines of all parts of an output in order.
+// readParts returns the concatenated part files of an output directory.
 func (s *suite) readParts(t *testing.T, out string) []byte {
 	t.Helper()
 	entries, err := s.files.List(t.Context(), out)
@@ -148,8 +152,8 @@ func (s *suite) readParts(t *testing.T, out string) []byte {
 	return all.Bytes()
 }
 
-// assertRuns checks that the given map tasks have run twice and the others once, and
-// how many tasks the attempts of the map stage had.
+// assertRuns checks that the map tasks with the indexes in twice have run twice and all others
+// once, and that the i-th attempt of the map stage had sets[i] tasks.
 func (d *dataflow) assertRuns(t *testing.T, twice []int, sets ...int) {
 	t.Helper()
 	want := map[int]int{}
@@ -169,10 +173,10 @@ func (d *dataflow) assertRuns(t *testing.T, twice []int, sets ...int) {
 	assert.Equal(t, sets, tasks, "tasks of the attempts of the map stage")
 }
 
-// TestDataSetsSurviveLosses kills executors and the ApplicationMaster while a shuffle is
-// written, read, and its result saved. The applications run one after the other: each
-// waits for all its executors, which a scheduler that shares fairly does not give to
-// several at a time.
+// TestDataSetsSurviveLosses kills executors or the ApplicationMaster while map tasks write
+// shuffle data, reduce tasks fetch it, or tasks commit the output. The subtests are not
+// parallel: each application waits until all its executors run, and a fair scheduler may not
+// give several applications all their executors at the same time.
 func TestDataSetsSurviveLosses(t *testing.T) {
 	t.Parallel()
 	three := []string{"--num-executors", "3", "--executor-cores", "2"}
@@ -210,12 +214,14 @@ func TestDataSetsSurviveLosses(t *testing.T) {
 	t.Run("an executor that commits", func(t *testing.T) {
 		d := shared.startDataflow(t, three, "reduced")
 		d.awaitEvents(t, "reduced", 3)
-		// All executors commit. One that joined after the map stage has no outputs to lose.
+		// Tasks commit in all executors. The victim is the one with the most map output; an
+		// executor that registered after the map stage has none.
 		victim := moments.Busiest(d.events(t, "mapped"))
 		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 		masters := processesInRole(d.id, launch.RoleAM, "dataflow")
 		require.Len(t, masters, 1)
-		// Without the driver, tasks wait for its permission to commit.
+		// A task needs the driver's permission to commit. Pause the driver, so that the victim
+		// is killed before it commits.
 		require.NoError(t, syscall.Kill(masters[0].pid, syscall.SIGSTOP))
 		require.NoError(t, d.control.Release())
 		require.NoError(t, syscall.Kill(victim, syscall.SIGKILL))

@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
 
-// ownText writes a text to the HDFS of the suite's own cluster.
+// ownText writes a text to HDFS and returns its path and the expected counts.
 func (s *suite) ownText(t *testing.T) countedText {
 	t.Helper()
 	var content bytes.Buffer
@@ -29,9 +29,9 @@ func (s *suite) ownText(t *testing.T) countedText {
 	return c
 }
 
-// TestCountsAreCorrectDespiteDisruptions counts words while daemons restart or take
-// containers away. Its parts run in order on one cluster, whose nodes have room for
-// four executors each, or three beside the ApplicationMaster.
+// TestCountsAreCorrectDespiteDisruptions counts words while daemons restart or remove
+// containers. Its subtests run in order on one cluster. Each node has room for four executors,
+// or for three and the ApplicationMaster.
 func TestCountsAreCorrectDespiteDisruptions(t *testing.T) {
 	t.Parallel()
 	options := disruptionOptions()
@@ -87,8 +87,9 @@ func hasExecutor(status page.Status, host string) bool {
 	})
 }
 
-// testCountWithFailingNode counts words while executors exit at once on one node, where
-// a file makes their shell exit. The other node has no room for all five executors.
+// testCountWithFailingNode counts words while executors on one node exit at once, because of a
+// file that only the shells on this node read (BASH_ENV). Until the test enlarges the nodes,
+// the other node has no room for all five executors.
 func testCountWithFailingNode(t *testing.T, own *suite, in countedText) {
 	bad := own.hadoop.Nodes()[0].Host
 	file := filepath.Join(workingDirectory(t, map[string]string{bad: "exit 9\n"}), bad)

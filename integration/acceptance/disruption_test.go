@@ -21,7 +21,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// preemptionOptions configure a cluster that preempts between queues.
+// preemptionOptions returns the options of a cluster that preempts containers of queues beyond
+// their capacity.
 func preemptionOptions() cluster.Options {
 	options := clusterOptions()
 	const preemption = "yarn.resourcemanager.monitor.capacity.preemption."
@@ -35,8 +36,8 @@ func preemptionOptions() cluster.Options {
 	return options
 }
 
-// disruptionOptions configure a cluster that preempts between queues and expires
-// nodes early, but not before a busy machine sends its heartbeats.
+// disruptionOptions returns the options of a cluster that preempts containers and expires lost
+// nodes after 25 seconds. On a busy machine, heartbeats can be almost as late.
 func disruptionOptions() cluster.Options {
 	options := preemptionOptions()
 	options.YARN["yarn.nm.liveness-monitor.expiry-interval-ms"] = "25000"
@@ -45,10 +46,12 @@ func disruptionOptions() cluster.Options {
 	return options
 }
 
-// smallContainers are flags for small containers, of which none may fail.
+// smallContainers are flags for applications with small containers. The application fails if
+// one executor fails.
 var smallContainers = []string{"--driver-memory", "512m", "--executor-memory", "512m", "--conf", "executor.maxNumFailures=1"}
 
-// submit starts an application on the suite's own cluster.
+// submit starts yarn-submit for an application on the suite's cluster and waits for the
+// application's id.
 func (s *suite) submit(t *testing.T, args ...string) (running *submitted, id string) {
 	t.Helper()
 	running = commandLine{args: append([]string{"submit"}, args...), environment: []string{"HADOOP_CONF_DIR=" + s.hadoop.ConfDir()}}.start(t)
@@ -65,7 +68,7 @@ func (s *suite) assertNoContainer(t *testing.T, id string) {
 	await(t, "the processes of "+id+" end", func(context.Context) bool { return len(processes(id)) == 0 })
 }
 
-// TestApplicationsSurviveDisruptions runs its parts in order on one cluster.
+// TestApplicationsSurviveDisruptions runs its subtests in order on one cluster.
 func TestApplicationsSurviveDisruptions(t *testing.T) {
 	t.Parallel()
 	options := disruptionOptions()
@@ -78,8 +81,8 @@ func TestApplicationsSurviveDisruptions(t *testing.T) {
 	t.Run("a node is decommissioned", func(t *testing.T) { testDecommissionedNode(t, own) })
 }
 
-// testPreemption lets a queue claim its share while an application of the other queue
-// uses the whole cluster.
+// testPreemption starts an application that uses the whole cluster, and then an application in
+// another queue, for which YARN preempts containers of the first application.
 func testPreemption(t *testing.T, own *suite) {
 	signal := own.data + "/preempted"
 	greedy, id := own.submit(t, append(smallContainers, "--queue", "default", "--num-executors", "6", program("trouble"), "waves", "6", signal, signal)...)
@@ -99,7 +102,8 @@ func testPreemption(t *testing.T, own *suite) {
 	own.assertNoContainer(t, other)
 }
 
-// nodesByMaster returns the node without the ApplicationMaster, and the one with it.
+// nodesByMaster returns the two nodes of the cluster: own runs the application's
+// ApplicationMaster, and other does not.
 func (s *suite) nodesByMaster(t *testing.T, id string) (other, own *cluster.Node) {
 	t.Helper()
 	known, err := s.rest.Application(t.Context(), id)
@@ -111,7 +115,7 @@ func (s *suite) nodesByMaster(t *testing.T, id string) (other, own *cluster.Node
 	return other, own
 }
 
-// setNodeMemory changes the memory that the ResourceManager assigns to every node.
+// setNodeMemory sets the memory that the ResourceManager can allocate on every node.
 func (s *suite) setNodeMemory(t *testing.T, memoryMB int64) {
 	t.Helper()
 	for _, node := range s.hadoop.Nodes() {
@@ -126,9 +130,10 @@ func (s *suite) setNodeMemory(t *testing.T, memoryMB int64) {
 	})
 }
 
-// startTaskOnEachNode runs an application with a task on each of two nodes that ends when
-// the signal file exists. Until both run, a node has room for one executor; then for
-// the whole application.
+// startTaskOnEachNode starts an application with one task on each of two nodes. The tasks end
+// when the signal file exists. While the executors start, each node has room for only one. When
+// both tasks run, startTaskOnEachNode enlarges the nodes, so that either has room for both
+// executors and the ApplicationMaster.
 func (s *suite) startTaskOnEachNode(t *testing.T) (running *submitted, id, signal string) {
 	t.Helper()
 	s.setNodeMemory(t, 512+640)
@@ -141,8 +146,8 @@ func (s *suite) startTaskOnEachNode(t *testing.T) (running *submitted, id, signa
 	return running, id, signal
 }
 
-// testDecommissionedNode decommissions a node: its executor finishes its task and stops,
-// and another replaces it.
+// testDecommissionedNode decommissions a node. Its executor must finish the running task and
+// then stop, and a new executor must start on the other node.
 func testDecommissionedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startTaskOnEachNode(t)
 	goes, stays := own.nodesByMaster(t, id)
@@ -163,8 +168,9 @@ func testDecommissionedNode(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 }
 
-// awaitReport waits until a node has reported its container's usage to the
-// ResourceManager, which otherwise decommissions the node at once.
+// awaitReport waits until a node has reported the resource usage of its container to the
+// ResourceManager. Before this report, the ResourceManager considers the node idle and
+// decommissions it at once.
 func (s *suite) awaitReport(t *testing.T, node *cluster.Node) {
 	t.Helper()
 	await(t, node.Host+" reports its container", func(ctx context.Context) bool {
@@ -193,8 +199,8 @@ func (s *suite) awaitReport(t *testing.T, node *cluster.Node) {
 	})
 }
 
-// testKilledNode kills a NodeManager, whose container runs until the driver learns that
-// the node is lost.
+// testKilledNode kills a NodeManager. The containers on its node continue to run until the
+// driver learns from the ResourceManager that the node is lost.
 func testKilledNode(t *testing.T, own *suite) {
 	running, id, signal := own.startTaskOnEachNode(t)
 	goes, stays := own.nodesByMaster(t, id)
@@ -220,8 +226,8 @@ func testKilledNode(t *testing.T, own *suite) {
 	require.NoError(t, own.hadoop.WaitReady(t.Context()))
 }
 
-// TestDynamicAllocation checks that executors are added for pending tasks and
-// removed when idle.
+// TestDynamicAllocation checks that the driver requests executors for pending tasks and removes
+// idle executors.
 func TestDynamicAllocation(t *testing.T) {
 	t.Parallel()
 	signal := outputPath(t)

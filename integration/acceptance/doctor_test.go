@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// TestDoctorFromANode names a driver's host that containers cannot reach.
+// TestDoctorFromANode configures a host name of the driver that containers cannot resolve.
 func TestDoctorFromANode(t *testing.T) {
 	t.Parallel()
 	asked := commandLine{

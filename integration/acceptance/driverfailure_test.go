@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// assertFailed checks that an application failed after so many attempts and that
-// yarn-submit's last line has the reason. It returns the ResourceManager's report.
+// assertFailed checks that an application failed after the given number of attempts and that
+// yarn-submit's last line contains the reason. It returns the ResourceManager's report.
 func assertFailed(t *testing.T, done outcome, reason string, tries int) *yarnrest.Application {
 	t.Helper()
 	assert.Equal(t, 1, done.code)
@@ -51,8 +51,8 @@ func TestApplicationFailsIfDriverCreatesNoSession(t *testing.T) {
 	assertFailed(t, done, "the driver function did not create a session within 1s (yarn.am.waitTime)", 1)
 }
 
-// TestApplicationEndsDespiteHangingDriverFunction lets executors fail while the
-// driver function ignores its context.
+// TestApplicationEndsDespiteHangingDriverFunction runs a driver function that ignores the
+// cancellation of its context when too many executors have failed.
 func TestApplicationEndsDespiteHangingDriverFunction(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--num-executors", "1", "--conf", "executor.maxNumFailures=1", "--conf", "yarn.maxAppAttempts=2",

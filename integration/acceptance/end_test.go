@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// startWaiting submits an application with a file and two tasks that never end, and
-// returns when they run.
+// startWaiting submits an application with a staged file and two tasks that never end. It
+// returns when both tasks run.
 func startWaiting(t *testing.T) (running *submitted, id string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "small.txt")
@@ -31,7 +31,7 @@ func startWaiting(t *testing.T) (running *submitted, id string) {
 	return running, id
 }
 
-// assertKilled checks that yarn-submit reports that the application was killed.
+// assertKilled checks that yarn-submit reports that the user named by killed the application.
 func assertKilled(t *testing.T, done outcome, id, by string) {
 	t.Helper()
 	assert.Equal(t, 1, done.code)

@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// logOf returns the event log of an attempt of an application; nil if there is none.
+// logOf returns the event log of an attempt of an application, or nil if none exists.
 func logOf(ctx context.Context, t *testing.T, id string, attempt int) *eventlog.Entry {
 	t.Helper()
 	entries, err := eventlog.List(ctx, shared.files, home(t)+"/.bobbin/history")
@@ -30,7 +30,7 @@ func logOf(ctx context.Context, t *testing.T, id string, attempt int) *eventlog.
 	return nil
 }
 
-// readEvents returns what a log says, so far.
+// readEvents returns the state of the application after all events that the log contains.
 func readEvents(ctx context.Context, t *testing.T, log *eventlog.Entry) *events.Snapshot {
 	t.Helper()
 	model, _, err := eventlog.Load(ctx, shared.files, log.Path, events.Limits{})
@@ -38,12 +38,12 @@ func readEvents(ctx context.Context, t *testing.T, log *eventlog.Entry) *events.
 	return model.Snapshot()
 }
 
-// liveVersion is the time of the latest event that a page shows, in microseconds.
+// liveVersion matches the time of the latest event that a page shows, in Unix microseconds.
 var liveVersion = regexp.MustCompile(`data-version="(\d+)`)
 
-// awaitLogged waits until the log of a held count's first attempt has all that its pages
-// show now, and both tasks that are held. It returns the time of the latest event that the
-// pages show.
+// awaitLogged fetches the application's page from its first ApplicationMaster. It waits until
+// the event log has every event that the page shows, and two running tasks, which wait for
+// their release. It returns the time of the latest event on the page.
 func awaitLogged(t *testing.T, id string) (shown time.Time) {
 	t.Helper()
 	content, err := shared.rest.Proxy(t.Context(), id, "/")
@@ -64,8 +64,8 @@ func awaitLogged(t *testing.T, id string) (shown time.Time) {
 	return shown
 }
 
-// assertLogs checks the logs of an application whose first ApplicationMaster was killed
-// after awaitLogged, which returned shown, and whose second one has succeeded.
+// assertLogs checks the event logs of an application whose first ApplicationMaster was killed
+// after awaitLogged returned the time shown, and whose second attempt has succeeded.
 func assertLogs(t *testing.T, id string, shown time.Time) {
 	t.Helper()
 	killed, ended := logOf(t.Context(), t, id, 1), logOf(t.Context(), t, id, 2)
@@ -101,7 +101,7 @@ func assertLogs(t *testing.T, id string, shown time.Time) {
 	summary, err := eventlog.LoadSummary(t.Context(), shared.files, ended.Path)
 	require.NoError(t, err)
 	require.NotNil(t, summary)
-	// The summary is the state from which the pages were made at the end.
+	// The log's summary must equal the state that results from reading all events.
 	live, err := json.Marshal(summary)
 	require.NoError(t, err)
 	read, err := json.Marshal(after)

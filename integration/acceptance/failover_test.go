@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// TestFirstResourceManagerIsDown configures two ResourceManagers, the first one
-// down, for clients and the ApplicationMaster.
+// TestFirstResourceManagerIsDown configures ResourceManager HA with two ResourceManagers, of
+// which the first does not run. yarn-submit and the ApplicationMaster must use the second.
 func TestFirstResourceManagerIsDown(t *testing.T) {
 	t.Parallel()
 	var properties strings.Builder

@@ -18,8 +18,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// commonReport returns the report of the driver and both tasks of `trouble look`, after
-// checking that the three are equal and that owner owns the files.
+// commonReport returns the report that the driver and both tasks of `trouble look` have written
+// to the directory out. It checks that all three reports are equal and that owner owns their
+// files.
 func commonReport(t *testing.T, out, owner string) string {
 	t.Helper()
 	var first string
@@ -120,7 +121,7 @@ func TestMissingHomeErrorSaysWhatToDo(t *testing.T) {
 	assert.Equal(t, 0, done.code)
 }
 
-// makeHome makes a user's home directory in HDFS.
+// makeHome creates the home directory of user in HDFS.
 func makeHome(t *testing.T, user string) {
 	t.Helper()
 	asSuperuser(t, func(client *hdfs.Client) {
@@ -129,7 +130,8 @@ func makeHome(t *testing.T, user string) {
 	})
 }
 
-// asSuperuser calls do with HDFS as its superuser, the user of the NameNode and the tests.
+// asSuperuser calls do with an HDFS client of the superuser. This is the user who runs the
+// tests, because the same user runs the NameNode.
 func asSuperuser(t *testing.T, do func(client *hdfs.Client)) {
 	t.Helper()
 	client, err := hdfs.NewClient(hdfs.ClientOptions{Addresses: []string{shared.hadoop.NameNode().Address(cluster.RPC)}, User: currentUser(t)})

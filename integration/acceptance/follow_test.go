@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// firstLine returns the first line on stdout, "" if there is none yet.
+// firstLine returns the first line of stdout, or "" if stdout is empty so far.
 func (s *submitted) firstLine() string {
 	select {
 	case line := <-s.id:
@@ -28,9 +28,9 @@ func (s *submitted) firstLine() string {
 	}
 }
 
-// TestFollowedLogs restarts a NodeManager while tasks write lines, and checks that
-// each line is printed once, even the last ones, which log aggregation moves at
-// once.
+// TestFollowedLogs pauses a NodeManager while tasks write lines, and checks that `logs
+// --follow` prints each line once. This includes the last lines, for which `logs` must switch
+// to HDFS, because log aggregation moves the files there as soon as the tasks end.
 func TestFollowedLogs(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()
@@ -48,7 +48,7 @@ func TestFollowedLogs(t *testing.T) {
 	await(t, "lines come", func(context.Context) bool { return strings.Contains(following.firstLine(), " | ") })
 	paused := own.hadoop.Nodes()[0].NodeManager
 	require.NoError(t, syscall.Kill(paused.PID(), syscall.SIGSTOP))
-	// At least as long as the followers' timeout for one response.
+	// The pause is at least as long as the timeout of one request of `logs --follow`.
 	away := time.NewTimer(3 * time.Second)
 	<-away.C
 	require.NoError(t, syscall.Kill(paused.PID(), syscall.SIGCONT))

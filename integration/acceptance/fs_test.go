@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFilesWithFSCommands copies a directory to HDFS and back, with the names of Hadoop's flags.
+// TestFilesWithFSCommands copies a directory to HDFS and back by `yarn-submit fs`, with the
+// flags of `hadoop fs`.
 func TestFilesWithFSCommands(t *testing.T) {
 	t.Parallel()
 	here := t.TempDir()

@@ -15,8 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/moments"
 )
 
-// startFetching starts a run of dataflow with executors that all have map output, and of
-// which at least two fetch. There are cores without a task.
+// startFetching starts the job counts of dataflow. It returns when every executor has map
+// output and reduce tasks fetch map output in at least two executors. There are fewer reduce
+// tasks than cores.
 func (s *suite) startFetching(t *testing.T, executors int, flags ...string) *dataflow {
 	t.Helper()
 	d := s.startDataflow(t, append(flags, "--num-executors", strconv.Itoa(executors)), "mapped", "merging")
@@ -26,12 +27,13 @@ func (s *suite) startFetching(t *testing.T, executors int, flags ...string) *dat
 	return d
 }
 
-// onePerNode are flags with which YARN cannot put two executors on one node. Without them
-// both may be beside the ApplicationMaster, and the other node has no container.
+// onePerNode are flags for executors so large that a node has room for only one. Without them,
+// YARN could start both executors on the node of the ApplicationMaster.
 var onePerNode = []string{"--executor-cores", "4", "--conf", "executor.memoryOverhead=900m"}
 
-// testPreemptionDuringFetches lets another queue claim its share while tasks fetch map output:
-// the preempted executors hand over what they have before they are killed.
+// testPreemptionDuringFetches lets YARN preempt executors for another queue while tasks fetch
+// map output. The preempted executors must move their map output to other executors before YARN
+// kills them.
 func testPreemptionDuringFetches(t *testing.T, own *suite) {
 	d := own.startFetching(t, 6, "--conf", "shuffle.service=off", "--queue", "default", "--driver-memory", "512m", "--executor-memory", "512m", "--executor-cores", "2")
 	signal := outputPath(t)
@@ -45,8 +47,9 @@ func testPreemptionDuringFetches(t *testing.T, own *suite) {
 	own.assertNoContainer(t, other)
 }
 
-// testNodeLossDuringFetches kills a NodeManager and its executors while tasks fetch map output from
-// there. The lost map tasks run again together, although several tasks miss their output.
+// testNodeLossDuringFetches kills a NodeManager and its executor while tasks fetch map output
+// from this executor. The lost map tasks must run again in one task set, although several
+// reduce tasks report missing map output.
 func testNodeLossDuringFetches(t *testing.T, own *suite) {
 	d := own.startFetching(t, 2, onePerNode...)
 	goes, _ := own.nodesByMaster(t, d.id)
@@ -62,8 +65,8 @@ func testNodeLossDuringFetches(t *testing.T, own *suite) {
 	require.NoError(t, own.hadoop.WaitReady(t.Context()))
 }
 
-// testDecommissionDuringFetches decommissions a node while tasks fetch map output from there:
-// its executor hands over what it has.
+// testDecommissionDuringFetches decommissions a node while tasks fetch map output from its
+// executor. The executor must move its map output to another executor.
 func testDecommissionDuringFetches(t *testing.T, own *suite) {
 	d := own.startFetching(t, 2, onePerNode...)
 	goes, _ := own.nodesByMaster(t, d.id)

@@ -10,24 +10,25 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// waitPoint is the point at which a count waits.
+// waitPoint is the point at which the tasks of a held count wait for its release.
 type waitPoint string
 
 const (
-	whileCounting waitPoint = "counting" // the first half of the text is counted
-	whileWriting  waitPoint = "writing"  // the first half of the parts is written
+	whileCounting waitPoint = "counting" // the first half of the text has been counted
+	whileWriting  waitPoint = "writing"  // the first half of the part files has been written
 )
 
-// heldCount is a count of a text's words (programs/census) that waits at a waitPoint for a release.
+// heldCount is a word count (programs/census) whose tasks wait at a waitPoint until release.
 type heldCount struct {
 	*submitted
 	suite         *suite
 	in            countedText
 	waitPoint     waitPoint
-	id, out, gate string // gate is the file that releases it
+	id, out, gate string // gate is the path of the file whose creation releases the count
 }
 
-// startHeldCount submits a count that waits at a waitPoint, with two executors unless flags change that.
+// startHeldCount submits a count that waits at the given point. It has two executors unless
+// flags set another number.
 func (s *suite) startHeldCount(t *testing.T, in countedText, when waitPoint, flags ...string) *heldCount {
 	t.Helper()
 	h := &heldCount{suite: s, in: in, waitPoint: when, out: outputPath(t), gate: outputPath(t) + "-gate"}
@@ -37,8 +38,8 @@ func (s *suite) startHeldCount(t *testing.T, in countedText, when waitPoint, fla
 	return h
 }
 
-// awaitWaitPoint waits until tasks have succeeded and two executors run others, which
-// wait for the release.
+// awaitWaitPoint waits until some tasks of the held stage have succeeded and two executors run
+// tasks of this stage that wait for the release.
 func (h *heldCount) awaitWaitPoint(t *testing.T) {
 	t.Helper()
 	sets := map[waitPoint]int{whileCounting: 1, whileWriting: 2}[h.waitPoint]
@@ -53,13 +54,13 @@ func (h *heldCount) awaitWaitPoint(t *testing.T) {
 	})
 }
 
-// release lets the count continue.
+// release creates the gate file, so that the waiting tasks continue.
 func (h *heldCount) release(t *testing.T) {
 	t.Helper()
 	require.NoError(t, h.suite.put(t.Context(), h.gate, nil))
 }
 
-// assertCorrect waits for the end of the count and checks its output.
+// assertCorrect waits until the count ends and checks its output.
 func (h *heldCount) assertCorrect(t *testing.T) outcome {
 	t.Helper()
 	done := h.wait(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// junitCase has the parts of a JUnit test case that tests read.
+// junitCase contains the parts of a JUnit test case that the tests check.
 type junitCase struct {
 	Name    string `xml:"name,attr"`
 	Failure *struct {
@@ -30,7 +30,7 @@ type junitCase struct {
 	} `xml:"skipped"`
 }
 
-// state returns the outcome of a test case.
+// state returns "passed", "failed" or "skipped".
 func (c junitCase) state() string {
 	switch {
 	case c.Failure != nil:
@@ -41,7 +41,7 @@ func (c junitCase) state() string {
 	return "passed"
 }
 
-// readJUnit returns the test cases of a summary by suite.
+// readJUnit returns the test cases in a JUnit file, by the name of their suite.
 func readJUnit(t *testing.T, path string) map[string][]junitCase {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -68,7 +68,7 @@ func states(cases []junitCase) []string {
 	return all
 }
 
-// readTree returns the contents of the files below a directory, by path.
+// readTree returns the contents of all files below a directory, by relative path.
 func readTree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -204,12 +204,12 @@ steps:
 	await(t, "the first step's end is recorded", func(ctx context.Context) bool {
 		written, err := shared.files.List(ctx, home(t)+"/.bobbin/results/"+id+"/report")
 		if err != nil {
-			return false // no file yet
+			return false // the file does not exist yet
 		}
 		var all strings.Builder
 		for _, one := range written {
 			if strings.HasSuffix(one.Name, ".part") {
-				continue // a temporary file
+				continue // skip temporary files
 			}
 			if file, err := shared.files.Open(ctx, one.Path); err == nil {
 				_, _ = io.Copy(&all, file)

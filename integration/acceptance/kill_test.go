@@ -18,7 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// killRole waits for a process of the count in a role and kills it.
+// killRole waits until a process of the program census has the given role in the application,
+// and kills it.
 func killRole(t *testing.T, id string, role launch.Role) {
 	t.Helper()
 	await(t, string(role)+" of "+id, func(context.Context) bool {
@@ -31,8 +32,8 @@ func killRole(t *testing.T, id string, role launch.Role) {
 	})
 }
 
-// assertContinues releases a count after the kill of a process, and checks that its
-// output is complete and correct.
+// assertContinues releases a count of which a process was killed, and checks that the count
+// succeeds and that its output is complete and correct.
 func assertContinues(t *testing.T, h *heldCount) outcome {
 	t.Helper()
 	h.release(t)
@@ -48,7 +49,8 @@ func assertNoTemporaryFiles(t *testing.T, out string) {
 	shared.assertNoTemporaryFiles(t, out)
 }
 
-// assertNoTemporaryFiles checks that no uncommitted files of attempts are left beside an output.
+// assertNoTemporaryFiles checks that no task attempt has left uncommitted files beside the
+// output directory.
 func (s *suite) assertNoTemporaryFiles(t *testing.T, out string) {
 	t.Helper()
 	parent, name := path.Split(out)
@@ -66,7 +68,8 @@ func assertOutputComplete(t *testing.T, out string) {
 	shared.assertOutputComplete(t, out)
 }
 
-// assertOutputComplete checks that an output has part files, _SUCCESS and nothing else.
+// assertOutputComplete checks that an output directory contains only part files, _SUCCESS and
+// the mark of the application that has committed it.
 func (s *suite) assertOutputComplete(t *testing.T, out string) {
 	t.Helper()
 	entries, err := s.files.List(t.Context(), out)
@@ -118,7 +121,8 @@ func TestCountsAreCorrectAfterApplicationMasterIsKilled(t *testing.T) {
 	}
 }
 
-// TestHungExecutorIsReplaced pauses an executor, whose connection stays open.
+// TestHungExecutorIsReplaced pauses an executor. Its connection to the driver stays open, so
+// the driver can notice the pause only by missing heartbeats.
 func TestHungExecutorIsReplaced(t *testing.T) {
 	t.Parallel()
 	signal := outputPath(t)

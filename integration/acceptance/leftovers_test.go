@@ -23,18 +23,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// assertNothingLeft checks that a finished application has left no container,
-// process or staged file.
+// assertNothingLeft checks that a finished application has no container, process or staged
+// file.
 func assertNothingLeft(t *testing.T, id string) {
 	t.Helper()
-	// A NodeManager ends containers once it hears of the application's end.
+	// A NodeManager ends the containers when the ResourceManager's heartbeat response says that
+	// the application has finished.
 	await(t, "the processes of "+id+" end", func(context.Context) bool { return len(processes(id)) == 0 })
 	await(t, "the containers of "+id+" end", func(ctx context.Context) bool { return len(liveContainers(ctx, t, id)) == 0 })
 	assert.True(t, application(t, id).State.Ended())
 	assertNotInHDFS(t, home(t)+"/.bobbin/staging/"+id)
 }
 
-// liveContainers returns the containers of an application that nodes run.
+// liveContainers returns the containers of an application that NodeManagers report as not done.
 func liveContainers(ctx context.Context, t *testing.T, id string) []string {
 	t.Helper()
 	_, number, _ := strings.Cut(id, "_")
@@ -59,7 +60,7 @@ func assertNotInHDFS(t *testing.T, path string) {
 	assert.ErrorIs(t, err, fs.ErrNotExist, path)
 }
 
-// home returns the home directory in HDFS of the user who runs the tests.
+// home returns the HDFS home directory of the user who runs the tests.
 func home(t *testing.T) string {
 	t.Helper()
 	return qualified(t, "/user/"+currentUser(t))
@@ -72,7 +73,7 @@ func currentUser(t *testing.T) string {
 	return current.Username
 }
 
-// tree lists everything below a directory of HDFS.
+// tree returns all files and directories below a directory in HDFS.
 func tree(ctx context.Context, files *storage.Files, directory string) ([]storage.Info, error) {
 	entries, err := files.List(ctx, directory)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,15 +96,15 @@ func tree(ctx context.Context, files *storage.Files, directory string) ([]storag
 	return all, nil
 }
 
-// cachePaths matches what may stay: cached uploads, in directories named by their SHA-256, and
-// event logs.
+// cachePaths matches the paths that may remain in HDFS: cached uploads, in directories named by
+// their SHA-256, and event logs.
 var cachePaths = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?|/history(/[^/]*\.jsonl\.zst)?)?$`)
 
-// leftovers returns an error if all tests together have left anything behind.
+// leftovers returns an error if files or processes of any test are left on the cluster.
 func (s *suite) leftovers() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	// Applications that still run may be about to remove their staged files.
+	// Wait, because an application that is ending may not have removed its staged files yet.
 	ended := s.awaitNoPrograms(ctx)
 	entries, err := tree(ctx, s.files, "/user")
 	if err != nil {
@@ -128,8 +129,9 @@ func (s *suite) leftovers() error {
 	return errors.Join(append(errs, err, ended)...)
 }
 
-// keptPaths matches the results of successful applications with an idempotency key, for
-// the next run with the key.
+// keptPaths returns a pattern of the paths of results that may remain in HDFS: those of
+// successful applications with an idempotency key. A later run with the same key returns these
+// results.
 func (s *suite) keptPaths(ctx context.Context) (*regexp.Regexp, error) {
 	succeeded, err := s.rest.Applications(ctx, yarnrest.Filter{States: []yarnrest.ApplicationState{yarnrest.StateFinished}})
 	ids := []string{"none"}
@@ -142,7 +144,7 @@ func (s *suite) keptPaths(ctx context.Context) (*regexp.Regexp, error) {
 	return regexp.MustCompile(`/\.bobbin/results(/(` + strings.Join(ids, "|") + `)(/.*)?)?$`), err
 }
 
-// awaitNoPrograms waits until no localized program runs.
+// awaitNoPrograms waits until no process runs a file that a NodeManager has localized.
 func (s *suite) awaitNoPrograms(ctx context.Context) error {
 	for {
 		left := ""

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listIDs returns the ids that yarn-submit list prints as JSON.
+// listIDs returns the application ids that `yarn-submit list` prints.
 func listIDs(t *testing.T, args ...string) []string {
 	t.Helper()
 	done := yarnSubmit(t, append([]string{"list", "--json", "--limit", "0"}, args...)...)
@@ -56,7 +56,8 @@ func TestListFilters(t *testing.T) {
 	assert.Regexp(t, `^`+id+` +Nightly/report 7 +\S+ +(root\.)?batch +RUNNING +UNDEFINED `, lines[1])
 	assert.NotContains(t, table.stdout, "\x1b", "no colours where there is no terminal")
 
-	// A completion has a short timeout for the cluster.
+	// Repeat the completion: it returns nothing if the cluster does not answer within its short
+	// timeout.
 	await(t, "the application's id is completed", func(context.Context) bool {
 		return strings.Contains(yarnSubmit(t, "__complete", "kill", "application_").stdout, id+"\tNightly/report 7, RUNNING, ")
 	})

@@ -1,15 +1,16 @@
 //go:build integration
 
-// Package acceptance runs the programs of this module as a user does, on a real
-// Hadoop cluster, and checks their output and what they leave in the cluster.
+// Package acceptance runs the programs of this module as a user does, on a real Hadoop cluster.
+// It checks their output and what remains on the cluster afterwards.
 //
-// -cluster=containers runs the shared cluster in containers (package containers),
-// one for each node; clusters of single tests are local.
+// With the flag -cluster=containers, the cluster that the tests share runs in Docker
+// containers, one for each node (package containers). Some tests start clusters of their own,
+// always on this machine.
 //
-// BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release, and
-// BOBBIN_TEST_SCHEDULER=fair YARN's FairScheduler. BOBBIN_TEST_CLUSTER
-// names the directory of a running cluster (make cluster-up), which the tests
-// then use and do not stop.
+// The environment variable BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release.
+// BOBBIN_TEST_SCHEDULER=fair chooses YARN's FairScheduler. BOBBIN_TEST_CLUSTER is the directory
+// of a running cluster (make cluster-up): the tests use this cluster instead of starting one,
+// and do not stop it.
 package acceptance
 
 import (
@@ -37,27 +38,28 @@ const (
 	stopTimeout  = time.Minute
 )
 
-// suite holds what tests share: the programs and the cluster.
+// suite contains the built programs, a cluster, and clients of the cluster.
 type suite struct {
-	programs string // the directory of the binaries
+	programs string // directory of the built programs
 	hadoop   *cluster.Cluster
-	files    *storage.Files   // the cluster's HDFS, as the user who runs the tests
-	rest     *yarnrest.Client // the cluster's ResourceManager
-	data     string           // a directory in HDFS of this run
-	// driverHost is the address of a driver in client mode for the cluster.
+	files    *storage.Files   // HDFS client of the user who runs the tests
+	rest     *yarnrest.Client // client of the ResourceManager
+	data     string           // directory in HDFS for files of this test run
+	// driverHost is the address at which the cluster reaches a driver in client mode.
 	driverHost string
 }
 
-// nodePattern matches the names of the shared cluster's nodes, of either kind.
+// nodePattern matches the host names of the shared cluster's nodes, on this machine or in
+// containers.
 const nodePattern = `(?:127\.0\.0\.1[12]|worker-[123])`
 
-// shared is set by TestMain before any test runs.
+// shared is the cluster that tests share. TestMain sets it before any test runs.
 var shared *suite
 
 func TestMain(m *testing.M) {
 	fixture := flag.String("cluster", "local", "where the tests' cluster is: local or containers")
 	flag.Parse()
-	// Tests mostly wait for the cluster, which has room for few at once.
+	// The cluster has room for only a few applications, so more parallel tests would only wait.
 	if !isSet("test.parallel") {
 		if err := flag.Set("test.parallel", "4"); err != nil {
 			panic(err)
@@ -78,8 +80,9 @@ func TestMain(m *testing.M) {
 	os.Exit(2)
 }
 
-// containerOptions makes the cluster in containers as large as the local one. Its client
-// configuration has every address by name, as tests replace addresses.
+// containerOptions returns options with which the cluster in containers has the same size as
+// the cluster on this machine. It sets each address of the ResourceManager separately, because
+// some tests replace single addresses.
 func containerOptions() containers.Options {
 	return containers.Options{Properties: map[string]string{
 		"yarn.log-aggregation-enable":                    "false",
@@ -94,7 +97,7 @@ func containerOptions() containers.Options {
 	}}
 }
 
-// exitCode returns the exit code of a run.
+// exitCode returns code, or prints err and returns 1 if err is not nil.
 func exitCode(code int, err error) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "acceptance:", err)
@@ -142,7 +145,8 @@ func run(m *testing.M, driverHost string, start func() (*cluster.Cluster, func()
 
 const module = "github.com/bobbin-yarn/bobbin/"
 
-// build builds the programs like make build, and one of them for other systems, too.
+// build builds the programs into dir with the flags of make build. It builds the program plain
+// also for arm64 on Linux and macOS.
 func build(dir string) error {
 	err := goBuild([]string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
 		module+"cmd/yarn-submit", module+"examples/wordcount", module+"examples/pi",
@@ -163,7 +167,8 @@ func goBuild(environment []string, args ...string) error {
 	return nil
 }
 
-// sharedCluster starts the cluster of all tests, or attaches to the running one.
+// sharedCluster starts the shared cluster, or attaches to the one in BOBBIN_TEST_CLUSTER. stop
+// stops a cluster that it has started.
 func sharedCluster() (hadoop *cluster.Cluster, stop func() error, err error) {
 	dir := os.Getenv("BOBBIN_TEST_CLUSTER")
 	if dir == "" {
@@ -185,7 +190,7 @@ func clusterOptions() cluster.Options {
 	}
 }
 
-// startCluster starts a cluster. stop is nil if it fails.
+// startCluster starts a cluster and waits until it is usable. If it fails, stop is nil.
 func startCluster(options cluster.Options) (hadoop *cluster.Cluster, stop func() error, err error) {
 	starting, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -205,10 +210,11 @@ func startCluster(options cluster.Options) (hadoop *cluster.Cluster, stop func()
 	return hadoop, stop, nil
 }
 
-// runFirstApplication runs an application that does nothing, and kills it if it has not ended
-// after 20 s. A FairScheduler may lose the container of an ApplicationMaster, see lostContainer in
-// package client. The first application is in most danger, because the ResourceManager is slow
-// while it loads classes.
+// runFirstApplication runs an application that does nothing. With a FairScheduler, YARN may
+// never start the container of an ApplicationMaster (see lostContainer in package client). This
+// is most likely for a cluster's first application, because the ResourceManager is slow while
+// it loads classes. So runFirstApplication kills the application if it has not ended after 20
+// s.
 func runFirstApplication(ctx context.Context, hadoop *cluster.Cluster) error {
 	s, err := connect(hadoop)
 	if err != nil {
@@ -244,7 +250,7 @@ func runFirstApplication(ctx context.Context, hadoop *cluster.Cluster) error {
 	}
 }
 
-// connect makes clients of a cluster from its client configuration.
+// connect returns a suite with clients for a cluster, made from its client configuration.
 func connect(hadoop *cluster.Cluster) (*suite, error) {
 	settings, err := conf.Load(hadoop.ConfDir())
 	if err != nil {
@@ -264,5 +270,5 @@ func connect(hadoop *cluster.Cluster) (*suite, error) {
 	}, nil
 }
 
-// program returns the path of a built binary.
+// program returns the path of the built program with the given name.
 func program(name string) string { return filepath.Join(shared.programs, name) }

@@ -30,7 +30,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
-// scrape reads the metrics of an application where metrics-sd says that they are.
+// scrape fetches the metrics of an application from the address that `yarn-submit metrics-sd`
+// prints, and checks their format.
 func scrape(t *testing.T, id string) map[string]*dto.MetricFamily {
 	t.Helper()
 	listed := yarnSubmit(t, "metrics-sd")
@@ -61,7 +62,8 @@ func scrape(t *testing.T, id string) map[string]*dto.MetricFamily {
 	return families
 }
 
-// startProcess starts a process that the test ends, and returns what it writes.
+// startProcess starts a program and returns the recorder of its output. The process is stopped
+// when the test ends.
 func startProcess(t *testing.T, path string, args ...string) *outputRecorder {
 	t.Helper()
 	command := exec.Command(path, args...)
@@ -71,7 +73,7 @@ func startProcess(t *testing.T, path string, args ...string) *outputRecorder {
 	require.NoError(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait() // with the signal's exit status
+		_ = command.Wait() // the error is only that a signal ended the process
 		if t.Failed() {
 			t.Logf("%s says:\n%s", path, said)
 		}
@@ -79,7 +81,8 @@ func startProcess(t *testing.T, path string, args ...string) *outputRecorder {
 	return said
 }
 
-// freeAddress returns a loopback address that no other process gets until the test ends.
+// freeAddress returns an unused loopback address (host:port). No other test process gets the
+// port until the test ends.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ports := &loopback.Ports{}
@@ -89,8 +92,9 @@ func freeAddress(t *testing.T) string {
 	return address
 }
 
-// scrapeWithPrometheus starts a Prometheus, which finds the cluster's applications by
-// metrics-sd, and waits until it knows how many executors an application wants.
+// scrapeWithPrometheus starts Prometheus, which discovers the cluster's applications through
+// `yarn-submit metrics-sd`. It waits until Prometheus has the number of executors that the
+// application requests, and returns this number.
 func scrapeWithPrometheus(t *testing.T, id string) (wanted string) {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
@@ -129,7 +133,8 @@ scrape_configs:
 	return wanted
 }
 
-// takeProfile takes a profile with yarn-submit.
+// takeProfile runs `yarn-submit profile` and returns the profile and what the command wrote to
+// stderr.
 func takeProfile(t *testing.T, args ...string) (taken *profile.Profile, said string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "profile.pb.gz")
@@ -142,8 +147,8 @@ func takeProfile(t *testing.T, args ...string) (taken *profile.Profile, said str
 	return taken, done.stderr
 }
 
-// profileShares returns how much of a CPU profile's time was spent in functions of the program,
-// and what they call, from 0 to 1; and the time of each executor.
+// profileShares returns the part (0 to 1) of a CPU profile's time that was spent in the
+// program's functions and their callees, and the CPU time of each executor in nanoseconds.
 func profileShares(p *profile.Profile) (program float64, executors map[string]int64) {
 	executors = map[string]int64{}
 	var inside, all int64

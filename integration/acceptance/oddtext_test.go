@@ -15,13 +15,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
 
-// unusualText is a file's content, and its text if the content is compressed.
+// unusualText is a file. content is the file's bytes, and text is the decompressed content, or
+// nil if the file is not compressed.
 type unusualText struct {
 	name          string
 	content, text []byte
 }
 
-// unusualTexts returns files with unusual texts.
+// unusualTexts returns files with unusual names, encodings, line ends, sizes or compression.
 func unusualTexts(t *testing.T) []unusualText {
 	plain := map[string][]byte{
 		"bytes.txt": []byte("caf\xe9 caf\u00e9 \xff\xfe\xff half\xc3 \x80\x81 a\x85b \xed\xa0\x80 \xf4\x90\x80\x80\n" +
@@ -52,7 +53,8 @@ func unusualTexts(t *testing.T) []unusualText {
 	)
 }
 
-// longLine returns a line of several blocks, with words across their borders, and a short line.
+// longLine returns a line that is longer than several HDFS blocks, with words across block
+// borders, and then a short line.
 func longLine() []byte {
 	var line bytes.Buffer
 	for i := 0; line.Len() < 20<<20; i++ {

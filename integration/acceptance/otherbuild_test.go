@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// buildOfOtherSize makes a yarn-submit of another size, and returns the output of a
-// command that prints its program's size.
+// buildOfOtherSize writes a copy of yarn-submit with a different size to path. It returns the
+// line that the command looksAbove prints when it runs below this copy.
 func buildOfOtherSize(t *testing.T, path string) (finds string) {
 	t.Helper()
 	content, err := os.ReadFile(program("yarn-submit"))
@@ -25,7 +25,8 @@ func buildOfOtherSize(t *testing.T, path string) (finds string) {
 
 var looksAbove = []string{"sh", "-c", `stat -L -c 'runs below %s bytes' /proc/$PPID/exe`}
 
-// As on a Mac, the build for the cluster differs from the one that submits.
+// TestRunSendsTheBuildForTheNodes submits with one build of yarn-submit and sends another build
+// to the cluster, as is necessary on a Mac.
 func TestRunSendsTheBuildForTheNodes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "for-the-nodes")

@@ -16,7 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// ownCluster starts a cluster for one test, which may stop its daemons.
+// ownCluster starts a cluster that only this test uses, so that it can stop daemons. The
+// cluster stops when the test ends.
 func ownCluster(t *testing.T, options cluster.Options) *suite {
 	t.Helper()
 	hadoop, stop, err := startCluster(options)
@@ -28,8 +29,8 @@ func ownCluster(t *testing.T, options cluster.Options) *suite {
 	return own
 }
 
-// startWaiting submits an application whose two tasks end when a file exists, and
-// returns when both run.
+// startWaiting submits an application with two tasks that end when the file signal exists. It
+// returns when both tasks run.
 func (s *suite) startWaiting(t *testing.T) (running *submitted, id, signal string) {
 	t.Helper()
 	signal = s.data + "/signal-" + path.Base(t.Name())
@@ -42,8 +43,9 @@ func (s *suite) startWaiting(t *testing.T) (running *submitted, id, signal strin
 	return running, id, signal
 }
 
-// TestApplicationSurvivesDaemonRestarts restarts daemons that recover their state,
-// on a cluster that expires them after minutes. Its parts run in order.
+// TestApplicationSurvivesDaemonRestarts restarts daemons that recover their state. The
+// ResourceManager does not notice the short outage, because it expires nodes and
+// ApplicationMasters only after minutes. The subtests run in order.
 func TestApplicationSurvivesDaemonRestarts(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()
@@ -59,8 +61,8 @@ func TestApplicationSurvivesDaemonRestarts(t *testing.T) {
 	t.Run("ResourceManager", func(t *testing.T) { testRestartedResourceManager(t, own) })
 }
 
-// testRestartedNode kills a NodeManager and starts it again. It recovers its containers,
-// and no executor is lost.
+// testRestartedNode kills a NodeManager and starts it again. The NodeManager must recover its
+// containers, and no executor may be lost.
 func testRestartedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startWaiting(t)
 	node := own.hadoop.Nodes()[0].NodeManager
@@ -74,8 +76,9 @@ func testRestartedNode(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 }
 
-// testRestartedResourceManager restarts a ResourceManager, which recovers the application, and
-// then makes the application request another executor.
+// testRestartedResourceManager kills a ResourceManager and an executor, and starts the
+// ResourceManager again. It must recover the application, and the application must request a
+// new executor from it.
 func testRestartedResourceManager(t *testing.T, own *suite) {
 	running, id, signal := own.startWaiting(t)
 
@@ -97,14 +100,15 @@ func testRestartedResourceManager(t *testing.T, own *suite) {
 	attempts, err := own.rest.Attempts(ctx, id)
 	require.NoError(t, err)
 	assert.Len(t, attempts, 1, "the ApplicationMaster went on")
-	// Which of both yarn-submit says depends on whether a request ended while none answered.
+	// yarn-submit prints the first message if one of its requests failed during the outage, and
+	// otherwise the second.
 	assert.Regexp(t, `the ResourceManager (answers again|has restarted)`, done.stderr)
 	assert.NotContains(t, done.stderr, "the ApplicationMaster failed")
 	assert.Regexp(t, `tasks +2 in 1 task set`, done.stderr)
 }
 
-// TestApplicationsSurviveLossOfANode runs its parts in order on one cluster, on whose two
-// nodes executors do not see each other's files as on one host.
+// TestApplicationsSurviveLossOfANode runs its subtests in order on one cluster with two nodes.
+// An executor cannot read the files of executors on the other node.
 func TestApplicationsSurviveLossOfANode(t *testing.T) {
 	t.Parallel()
 	options := preemptionOptions()
@@ -122,7 +126,7 @@ func TestApplicationsSurviveLossOfANode(t *testing.T) {
 	t.Run("a node with map output is decommissioned", func(t *testing.T) { testDecommissionDuringFetches(t, own) })
 }
 
-// testStoppedNode stops the NodeManager of an executor.
+// testStoppedNode stops a NodeManager on whose node an executor runs.
 func testStoppedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startTaskOnEachNode(t)
 	goes, stays := own.nodesByMaster(t, id)

@@ -19,9 +19,10 @@ import (
 
 var pageAddressInLog = regexp.MustCompile(`msg="serving the application's page" url=(http://\S+/)`)
 
-// TestPageRefusesRequestsThatBypassTheProxy asks an ApplicationMaster for its page without the web
-// proxy. The ApplicationMaster redirects requests to the proxy, whatever their headers say,
-// unless they come from the proxy's host. If the cluster is on loopback, all of them do.
+// TestPageRefusesRequestsThatBypassTheProxy sends requests for pages directly to the
+// ApplicationMaster, not through the ResourceManager's web proxy. The ApplicationMaster
+// redirects each request to the proxy, whatever the request's headers are, except requests from
+// the proxy's host. On a cluster on loopback, all requests are from the proxy's host.
 func TestPageRefusesRequestsThatBypassTheProxy(t *testing.T) {
 	t.Parallel()
 	_, id := startWaiting(t)
@@ -43,7 +44,7 @@ func TestPageRefusesRequestsThatBypassTheProxy(t *testing.T) {
 		}
 		request, err := http.NewRequestWithContext(t.Context(), method, own+path, nil)
 		require.NoError(t, err)
-		request.Header.Set("Cookie", "proxy-user="+currentUser(t)) // the proxy's word
+		request.Header.Set("Cookie", "proxy-user="+currentUser(t)) // the proxy adds this cookie
 		request.Header.Set("X-Forwarded-For", host)
 		answer, err := direct.Do(request)
 		require.NoError(t, err)

@@ -24,7 +24,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// openBrowser starts a browser as wide as a desktop's window.
+// openBrowser starts a browser with a window as wide as a desktop's.
 func openBrowser(t *testing.T) *browser.Browser {
 	t.Helper()
 	starting, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -35,7 +35,7 @@ func openBrowser(t *testing.T) *browser.Browser {
 	return b
 }
 
-// assertPage opens a page and checks that it is whole; see browser.CheckPage.
+// assertPage opens a page and checks its layout; see [browser.Browser.CheckPage].
 func assertPage(t *testing.T, b *browser.Browser, prefix, query string) {
 	t.Helper()
 	assert.NoError(t, b.CheckPage(t.Context(), prefix, query, func(window string) error {
@@ -44,7 +44,7 @@ func assertPage(t *testing.T, b *browser.Browser, prefix, query string) {
 	}))
 }
 
-// assertLive checks that the page that is shown renews itself.
+// assertLive checks that the open page updates itself.
 func assertLive(t *testing.T, b *browser.Browser) {
 	t.Helper()
 	var live string
@@ -52,7 +52,8 @@ func assertLive(t *testing.T, b *browser.Browser) {
 	assert.NotEmpty(t, live)
 }
 
-// takePicture writes what the browser shows into the directory BOBBIN_TEST_PICTURES.
+// takePicture writes a screenshot of the open page to the directory in the environment variable
+// BOBBIN_TEST_PICTURES. It does nothing if the variable is not set.
 func takePicture(t *testing.T, b *browser.Browser, name string) {
 	t.Helper()
 	directory := os.Getenv("BOBBIN_TEST_PICTURES")
@@ -65,7 +66,7 @@ func takePicture(t *testing.T, b *browser.Browser, name string) {
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "page-"+name+".png"), picture, 0o644))
 }
 
-// textOf returns the text of the page that is shown.
+// textOf returns the text of the open page.
 func textOf(t *testing.T, b *browser.Browser) (text string) {
 	t.Helper()
 	require.NoError(t, b.Evaluate(t.Context(), "document.body.innerText", &text))
@@ -74,8 +75,8 @@ func textOf(t *testing.T, b *browser.Browser) (text string) {
 
 var driverPagesLine = regexp.MustCompile(`(?m)^pages of the driver: (\S+)$`)
 
-// TestPagesInClientMode looks at the driver's own pages and at the ApplicationMaster's,
-// which have no single tasks.
+// TestPagesInClientMode opens the pages of the driver, and the pages of the ApplicationMaster,
+// which have no data about single tasks.
 func TestPagesInClientMode(t *testing.T) {
 	t.Parallel()
 	first, second := outputPath(t)+"-first", outputPath(t)+"-second"
@@ -108,7 +109,8 @@ func TestPagesInClientMode(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// hostileName is an application's name that would run a script if a page did not escape it.
+// hostileName is an application name with a script. A page that does not escape the name runs
+// the script.
 const hostileName = `<b onclick="x()">"waves"</b><script>document.title = "pwned"</script><img src=x onerror='document.title = "pwned"'>`
 
 func TestPagesInABrowser(t *testing.T) {
@@ -142,7 +144,7 @@ func TestPagesInABrowser(t *testing.T) {
 	require.NoError(t, b.Open(t.Context(), proxied+"?page=settings"))
 	assert.Regexp(t, `executor\.instances\s+2\s+the command line`, textOf(t, b))
 
-	// A profile is a page, too, which does not stay current.
+	// A goroutine profile is also shown as a page. This page does not update itself.
 	require.NoError(t, b.Resize(t.Context(), 1280, 900))
 	require.NoError(t, b.Open(t.Context(), proxied+"?page=profile&type=goroutine&seconds=1"))
 	var dump, fill string
@@ -153,7 +155,7 @@ func TestPagesInABrowser(t *testing.T) {
 	assert.Empty(t, b.Problems())
 	takePicture(t, b, "profile")
 
-	// The page shows progress without being loaded again.
+	// An open page must update itself without being reloaded.
 	require.NoError(t, b.Open(t.Context(), proxied+"?page=job&id="+job))
 	require.NoError(t, b.Evaluate(t.Context(), `window.kept = true`, nil))
 	shown := func(text string) func(context.Context) bool {
@@ -170,7 +172,8 @@ func TestPagesInABrowser(t *testing.T) {
 	await(t, "the page shows that all tasks are done", shown("3 of 3 tasks done"))
 	assert.Empty(t, b.Problems())
 
-	// A page kills the application, and nothing else does.
+	// Only a request from the page, with method PUT and the page's token, may kill the
+	// application.
 	for name, send := range map[string]func() (*http.Request, error){
 		"by GET": func() (*http.Request, error) { return http.NewRequest(http.MethodGet, proxied+"?action=kill", nil) },
 		"with a wrong token": func() (*http.Request, error) {
@@ -206,8 +209,8 @@ func TestPagesInABrowser(t *testing.T) {
 	assertReport(t, b, report)
 }
 
-// assertPagesAfterTheEnd checks that YARN's link to an application leads to its pages at
-// the history server, and that all of these are whole.
+// assertPagesAfterTheEnd checks that the tracking URL of a finished application leads to its
+// pages at the history server, and that the history server shows each of these pages.
 func assertPagesAfterTheEnd(t *testing.T, b *browser.Browser, link, pages, job string) {
 	t.Helper()
 	require.NoError(t, b.Open(t.Context(), link))
@@ -230,8 +233,9 @@ func assertPagesAfterTheEnd(t *testing.T, b *browser.Browser, link, pages, job s
 	}
 }
 
-// assertReport opens a report from disk, and from a server that forbids all but the page
-// itself, and checks that its name does nothing and that it is readable.
+// assertReport opens a report as a local file, and from a server whose Content-Security-Policy
+// forbids scripts, styles and further requests. It checks that the script in hostileName does
+// not run and that the text is readable.
 func assertReport(t *testing.T, b *browser.Browser, path string) {
 	t.Helper()
 	content, err := os.ReadFile(path)

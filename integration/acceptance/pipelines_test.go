@@ -14,18 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipeline is an example of a pipeline: its scripts, shell and environment.
+// pipeline contains the scripts, the shell and the environment of an example of a CI pipeline.
 type pipeline struct {
 	install     string // script that installs yarn-submit
 	submit      string // script that runs the job
-	afterScript string // script that always runs at the end
+	afterScript string // script that runs after the job, even if it fails; "" for none
 	shell       []string
-	// oneShell is set if install and submit run in one shell, in that order.
+	// oneShell is true if the CI system runs install and submit in one shell, in this order.
 	oneShell    bool
-	environment map[string]string // as the file sets it
+	environment map[string]string // variables that the pipeline's file sets
 }
 
-// pipelinesDir is the directory of the examples.
+// pipelinesDir is the directory of the example pipelines.
 var pipelinesDir = filepath.Join("..", "..", "examples", "ci")
 
 func pipelineFile(t *testing.T, path string) string {
@@ -35,7 +35,7 @@ func pipelineFile(t *testing.T, path string) string {
 	return string(content)
 }
 
-// githubActions reads the example of GitHub Actions.
+// githubActions reads the example for GitHub Actions.
 func githubActions(t *testing.T) pipeline {
 	t.Helper()
 	var workflow struct {
@@ -50,7 +50,9 @@ func githubActions(t *testing.T) pipeline {
 	for _, step := range workflow.Jobs["measure"].Steps {
 		if step.Run != "" {
 			require.Equal(t, "bash", step.Shell)
-			// An expression in a script can expand to several words or commands.
+			// Scripts must use environment variables and not GitHub's expressions: an
+			// expression is inserted as text, and its value could contain several words or
+			// commands.
 			require.NotContains(t, step.Run, "${{")
 			scripts = append(scripts, step.Run)
 		}
@@ -58,11 +60,11 @@ func githubActions(t *testing.T) pipeline {
 	require.Len(t, scripts, 2)
 	return pipeline{
 		install: scripts[0], submit: scripts[1], environment: workflow.Jobs["measure"].Env,
-		shell: []string{"bash", "--noprofile", "--norc", "-eo", "pipefail"}, // as the runner starts it for shell: bash
+		shell: []string{"bash", "--noprofile", "--norc", "-eo", "pipefail"}, // the runner's command for "shell: bash"
 	}
 }
 
-// gitlab reads the example of GitLab CI.
+// gitlab reads the example for GitLab CI.
 func gitlab(t *testing.T) pipeline {
 	t.Helper()
 	var file struct {
@@ -90,7 +92,8 @@ var (
 	jenkinsVariable = regexp.MustCompile(`(?m)^\s+([A-Z_]+) = '([^']*)'$`)
 )
 
-// jenkins reads the example of Jenkins: Groovy, with escapes in triple-quoted strings.
+// jenkins reads the example for Jenkins. The scripts are in triple-quoted Groovy strings with
+// escapes.
 func jenkins(t *testing.T) pipeline {
 	t.Helper()
 	file := pipelineFile(t, "jenkins/Jenkinsfile")
@@ -106,7 +109,8 @@ func jenkins(t *testing.T) pipeline {
 	return pipeline{install: scripts[0], submit: scripts[1], environment: environment, shell: []string{"sh", "-xe"}}
 }
 
-// pipelines are the examples, with their CI systems' variables for a run's number.
+// pipelines maps each CI system to the function that reads its example, and to the function
+// that returns the variables that the CI system sets in a run.
 var pipelines = map[string]struct {
 	read      func(t *testing.T) pipeline
 	variables func(workspace, run string) map[string]string
@@ -128,8 +132,8 @@ var pipelines = map[string]struct {
 	}},
 }
 
-// environ returns the environment of a pipeline's scripts: the file's variables,
-// adapted to the test, and the CI system's.
+// environ returns the environment of a pipeline's scripts: the variables in the pipeline's
+// file, overridden by variables, which the CI system sets, and by here, which the test sets.
 func (p pipeline) environ(variables, here map[string]string) []string {
 	all := maps.Clone(p.environment)
 	maps.Copy(all, variables)

@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// TestNodeLabelsAndExecutionTypes requests executors on the one node with a label,
-// and opportunistic ones.
+// TestNodeLabelsAndExecutionTypes requests executors on the only node with a node label,
+// executors without a label, and executors in opportunistic containers.
 func TestNodeLabelsAndExecutionTypes(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()
@@ -67,7 +67,8 @@ func TestNodeLabelsAndExecutionTypes(t *testing.T) {
 	assert.Contains(t, refused.lastLine(), "fast", "it names the labels that there are")
 }
 
-// administer sends a request to the ResourceManager's REST API as administrator.
+// administer sends a request to the administrative REST API of the ResourceManager, and repeats
+// it until it succeeds. what is the path below /ws/v1/cluster.
 func (s *suite) administer(t *testing.T, what, body string) {
 	t.Helper()
 	url := "http://" + s.hadoop.ResourceManager().Address(cluster.HTTP) + "/ws/v1/cluster/" + what + "?user.name=" + currentUser(t)

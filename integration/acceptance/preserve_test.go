@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPreservedStagingFiles sets yarn.preserveStagingFiles, the type of the application and the
-// replication of its files in a defaults file. The replication is 2, as the cluster's default
-// is 1.
+// TestPreservedStagingFiles sets yarn.preserveStagingFiles, the application type and the
+// replication of staged files in a defaults file. The replication is 2, which differs from the
+// cluster's default of 1.
 func TestPreservedStagingFiles(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{"a.txt": "a"})
@@ -45,5 +45,5 @@ func TestPreservedStagingFiles(t *testing.T) {
 	assert.Contains(t, list.stdout, id, "the type is the user's own")
 
 	require.NoError(t, shared.files.RemoveAll(t.Context(), kept))
-	_ = shared.files.Remove(t.Context(), home(t)+"/.bobbin/preserved") // fails if it has files of other runs
+	_ = shared.files.Remove(t.Context(), home(t)+"/.bobbin/preserved") // fails if other runs have files there
 }

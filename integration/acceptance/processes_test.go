@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// process is a process of an application's container on this machine.
+// process is a process on this machine that runs in a container of an application.
 type process struct {
 	pid         int
 	container   string
@@ -23,21 +23,22 @@ type process struct {
 	commandLine []byte
 }
 
-// root returns the root directory of the process.
+// root returns the path of the process's root directory, as this process sees it.
 func (p process) root() string { return fmt.Sprintf("/proc/%d/root", p.pid) }
 
-// processes finds the processes of an application's containers by a NodeManager's variables.
+// processes returns the processes in containers of an application. It recognizes them by the
+// environment variable CONTAINER_ID, which NodeManagers set.
 func processes(applicationID string) []process {
-	_, number, _ := strings.Cut(applicationID, "_") // container_<number>_01_000001
+	_, number, _ := strings.Cut(applicationID, "_") // container ids are container_<number>_01_000001
 	var found []process
 	directories, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		panic(err) // the pattern is malformed
+		panic(err) // only if the pattern is malformed
 	}
 	for _, directory := range directories {
 		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		container := variable(environ, "CONTAINER_ID")
 		if !strings.Contains(container, "_"+number+"_") {
@@ -63,8 +64,8 @@ func processes(applicationID string) []process {
 	return found
 }
 
-// processesInRole finds the processes of the application's program in a role, without the
-// shells that start them, which have the same environment.
+// processesInRole returns the processes that run the program in the given role. It excludes the
+// shells that start them, which have the same environment variables.
 func processesInRole(applicationID string, role launch.Role, program string) []process {
 	var found []process
 	for _, p := range processes(applicationID) {

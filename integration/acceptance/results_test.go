@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSmallDriverReceivesLargeResults returns 500 MiB at once, and then result by
-// result, to a driver whose container has 1 GiB.
+// TestSmallDriverReceivesLargeResults sends 500 MiB of task results to a driver in a container
+// of 1 GiB: first all results of a job together, and then one result after the other.
 func TestSmallDriverReceivesLargeResults(t *testing.T) {
 	t.Parallel()
 	done := runTrouble(t, []string{"--num-executors", "2", "--executor-cores", "1", "--executor-memory", "512m", "--driver-memory", "1g",
@@ -25,8 +25,8 @@ func TestSmallDriverReceivesLargeResults(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestDriverSurvivesExceedingMaxResultSize runs a job whose results exceed
-// driver.maxResultSize, and then another.
+// TestDriverSurvivesExceedingMaxResultSize runs a job whose results exceed driver.maxResultSize
+// and must fail, and then a job that must succeed.
 func TestDriverSurvivesExceedingMaxResultSize(t *testing.T) {
 	t.Parallel()
 	done := runTrouble(t, []string{"--num-executors", "2", "--executor-cores", "1", "--driver-memory", "256m",

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// workingDirectory makes a directory with executable files.
+// workingDirectory creates a directory with the given executable files, and returns its path.
 func workingDirectory(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -28,8 +28,9 @@ func readHDFS(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestSpeculativeCopyWinsAndOutputIsCommittedOnce runs a task whose first attempt
-// never ends, and tries to commit its output when it is killed.
+// TestSpeculativeCopyWinsAndOutputIsCommittedOnce runs a task whose first attempt waits until
+// it is killed, because its speculative copy has succeeded, and then tries to commit its
+// output. The commit must be refused.
 func TestSpeculativeCopyWinsAndOutputIsCommittedOnce(t *testing.T) {
 	t.Parallel()
 	out := outputPath(t)
@@ -38,15 +39,15 @@ func TestSpeculativeCopyWinsAndOutputIsCommittedOnce(t *testing.T) {
 	require.Equal(t, 0, done.code)
 	assert.Equal(t, "written by attempt 1\n", readHDFS(t, out+"/part-00000"), "the copy's")
 	for i := 1; i < 6; i++ {
-		// On a busy machine other tasks may be slow and have copies too.
+		// On a busy machine, other tasks may also be slow and have speculative copies.
 		assert.Regexp(t, `^written by attempt [01]\n$`, readHDFS(t, fmt.Sprintf("%s/part-%05d", out, i)))
 	}
 	assertNoTemporaryFiles(t, out)
 	assertNothingLeft(t, done.applicationID(t))
 }
 
-// TestCancelledJobFreesItsExecutors cancels a job whose tasks use all cores: they
-// receive the cause, and another job's tasks run.
+// TestCancelledJobFreesItsExecutors cancels a job whose tasks use all cores. The tasks'
+// contexts must be cancelled with the cause, and the tasks of another job must run.
 func TestCancelledJobFreesItsExecutors(t *testing.T) {
 	t.Parallel()
 	directory := outputPath(t)
@@ -60,7 +61,7 @@ func TestCancelledJobFreesItsExecutors(t *testing.T) {
 	assertNothingLeft(t, done.applicationID(t))
 }
 
-// TestPoolsShareTheExecutors runs a job in each of two pools with the weights 3 and 1.
+// TestPoolsShareTheExecutors runs one job in each of two pools, whose weights are 3 and 1.
 func TestPoolsShareTheExecutors(t *testing.T) {
 	t.Parallel()
 	file := workingDirectory(t, map[string]string{"pools.xml": `<allocations>
@@ -89,7 +90,7 @@ func TestPoolsShareTheExecutors(t *testing.T) {
 	assert.Contains(t, refused.lastLine(), "scheduler.allocation.file (from the command line): pools: open "+file+"x: no such file or directory")
 }
 
-// TestTasksGetTheDevicesOfTheirExecutor ships a discovery script.
+// TestTasksGetTheDevicesOfTheirExecutor uses a discovery script that yarn-submit stages.
 func TestTasksGetTheDevicesOfTheirExecutor(t *testing.T) {
 	t.Parallel()
 	directory := workingDirectory(t, map[string]string{
@@ -115,7 +116,8 @@ func TestBarrierTasksWaitForOneAnother(t *testing.T) {
 	assert.Contains(t, done.lastLine(), driver.ErrUnschedulable.Error()+": its 4 tasks must run at once, and there is room for 2 on as many executors as there may be (2)")
 }
 
-// TestAJobThatWaitsReportsWhy needs three executors on a node with room for two.
+// TestAJobThatWaitsReportsWhy runs a job whose three tasks must run at the same time, on a node
+// with room for only two executors.
 func TestAJobThatWaitsReportsWhy(t *testing.T) {
 	t.Parallel()
 	var others []string
@@ -126,7 +128,7 @@ func TestAJobThatWaitsReportsWhy(t *testing.T) {
 		"--conf", "yarn.exclude.nodes=" + strings.Join(others, ","), "--conf", "scheduler.maxRegisteredResourcesWaitingTime=1s",
 		program("trouble"), "gather", "3"}}.start(t)
 	id := running.applicationID(t)
-	// Other applications may leave room for only one executor at first.
+	// Other applications on the node may leave room for only one executor at first.
 	reason := regexp.MustCompile(`job 1 \(meet\) waits: its 3 tasks must run at once, and there is room for (1 on 1 executor|2 on 2 executors)(\n|$)`)
 	awaitStatus(t, id, "it says why it waits", func(status page.Status) bool {
 		return len(status.Notes) == 1 && reason.MatchString(status.Notes[0])

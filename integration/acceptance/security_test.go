@@ -74,16 +74,17 @@ func TestDriverRefusesPeersWithoutTheSecret(t *testing.T) {
 	assert.Equal(t, 2, joined.Executors.Running, "nobody else has joined")
 }
 
-// TestSecretIsOnlyInTheCredentials searches all that others could read for the
-// executors' secret.
+// TestSecretIsOnlyInTheCredentials searches for the secret with which executors authenticate to
+// the driver in all places that other users could read.
 func TestSecretIsOnlyInTheCredentials(t *testing.T) {
 	t.Parallel()
 	_, id := startWaiting(t)
 	assertSecretHidden(t, id)
 }
 
-// assertSecretHidden searches while an application runs with two executors, kills
-// it, and searches again.
+// assertSecretHidden searches for the secret of a running application with two executors, in
+// command lines, environments and the status page. Then it kills the application and searches
+// in all logs.
 func assertSecretHidden(t *testing.T, id string) {
 	t.Helper()
 	executors := processesInRole(id, launch.RoleExecutor, "trouble")
@@ -92,7 +93,7 @@ func assertSecretHidden(t *testing.T, id string) {
 	require.NoError(t, err)
 	pass, found := held.Secret(launch.SecretDriver)
 	require.True(t, found)
-	const magic, size = 8, 32 // offset and size of the secret in a pass
+	const magic, size = 8, 32 // offset and size of the secret in the credential
 	secret := pass[magic : magic+size]
 
 	assertHidden := func(where string, content []byte) {

@@ -14,12 +14,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/moments"
 )
 
-// requireShuffleService are flags with which executors keep map output with NodeManagers' shuffle
-// services only.
+// requireShuffleService are flags with which executors store map output only for the shuffle
+// services of NodeManagers, which serve it after the executors have ended.
 var requireShuffleService = []string{"--conf", "shuffle.service=required"}
 
-// testKilledExecutors kills the executor of a node while tasks fetch map output from there:
-// the NodeManager serves what it has written.
+// testKilledExecutors kills the executor on a node while tasks fetch map output from there. The
+// NodeManager must serve the executor's map output, so that no map task runs again.
 func testKilledExecutors(t *testing.T, own *suite) {
 	d := own.startFetching(t, 2, append(requireShuffleService, onePerNode...)...)
 	goes, _ := own.nodesByMaster(t, d.id)
@@ -31,8 +31,9 @@ func testKilledExecutors(t *testing.T, own *suite) {
 	d.assertRuns(t, nil, mapTasks)
 }
 
-// testPreemptedExecutors lets another queue claim its share while tasks fetch map output: the
-// preempted executors have nothing to hand over.
+// testPreemptedExecutors lets YARN preempt executors for another queue while tasks fetch map
+// output. The preempted executors must not copy map output to other executors, because their
+// NodeManagers serve it.
 func testPreemptedExecutors(t *testing.T, own *suite) {
 	d := own.startFetching(t, 6, append(requireShuffleService, "--queue", "default", "--driver-memory", "512m", "--executor-memory", "512m", "--executor-cores", "2")...)
 	signal := outputPath(t)
@@ -50,8 +51,8 @@ func testPreemptedExecutors(t *testing.T, own *suite) {
 	own.assertNoContainer(t, other)
 }
 
-// testReleasedExecutors lets executors be idle in mid-job: they are given back, though others
-// still need what they have written.
+// testReleasedExecutors leaves executors idle in the middle of a job. The driver must release
+// them, although tasks still need their map output.
 func testReleasedExecutors(t *testing.T, own *suite) {
 	d := own.startDataflow(t, append(requireShuffleService, "--conf", "shuffle.partitions=1", "--conf", "dynamicAllocation.enabled=true",
 		"--conf", "dynamicAllocation.initialExecutors=4", "--conf", "dynamicAllocation.maxExecutors=4",

@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
 
-// streamScripts count words. The first attempt of reducer 1 kills its executor, so that the
-// map output there is lost.
+// streamScripts are the mapper and the reducer of a word count. The first attempt of reducer 1
+// kills its executor, so that the executor's map output is lost.
 var streamScripts = map[string]string{
 	"words.awk": `{ for (i = 1; i <= NF; i++) print $i "\t1"; n += NF } END { print "reporter:counter:words,mapped," n > "/dev/stderr" }`,
 	"sum.sh": `#!/bin/sh
@@ -30,7 +30,8 @@ awk -F '\t' '
 `,
 }
 
-// streamInput puts files with random words into HDFS, and returns how often each occurs.
+// streamInput writes files with random words to a directory in HDFS. It returns the number of
+// occurrences of each word.
 func streamInput(t *testing.T, directory string) map[string]int64 {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))

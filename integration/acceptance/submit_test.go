@@ -19,30 +19,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testTimeout is the limit of every wait in a test.
+// testTimeout is the timeout of every wait in a test.
 const testTimeout = 10 * time.Minute
 
-// commandLine is a command line of yarn-submit, with all variables that a user has set.
+// commandLine is a command line of yarn-submit or another program, and its environment.
 type commandLine struct {
-	program     string // "" for yarn-submit
+	program     string // name of a built program; "" means yarn-submit
 	args        []string
-	environment []string // overrides the test's environment; NAME alone unsets a variable
-	directory   string   // to run in
+	environment []string // overrides the test's environment; NAME without a value unsets the variable
+	directory   string   // working directory; "" means the test's
 }
 
-// outcome holds the exit code and the output of a call.
+// outcome is the exit code and the output of a process.
 type outcome struct {
 	code           int
 	stdout, stderr string
 }
 
-// lastLine returns the last line on stderr.
 func (o outcome) lastLine() string {
 	lines := strings.Split(strings.TrimRight(o.stderr, "\n"), "\n")
 	return lines[len(lines)-1]
 }
 
-// yarnSubmit runs yarn-submit to its end.
+// yarnSubmit runs yarn-submit and waits until it ends.
 func yarnSubmit(t *testing.T, args ...string) outcome {
 	t.Helper()
 	return commandLine{args: args}.run(t)
@@ -53,19 +52,19 @@ func (c commandLine) run(t *testing.T) outcome {
 	return c.start(t).wait(t)
 }
 
-// submitted is an application that yarn-submit follows.
+// submitted is a running yarn-submit that follows an application.
 type submitted struct {
 	command *exec.Cmd
 	stdout  bytes.Buffer
 	stderr  *outputRecorder
-	id      chan string // the first line of stdout
+	id      chan string // receives the first line of stdout
 	read    sync.WaitGroup
 	once    sync.Once
 	ended   outcome
 }
 
-// start runs yarn-submit in the background. At the end of the test it is interrupted
-// if it still runs, and kills its application.
+// start starts the program and does not wait. If the program still runs when the test ends, it
+// is interrupted, on which yarn-submit kills its application.
 func (c commandLine) start(t *testing.T) *submitted {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
@@ -84,7 +83,7 @@ func (c commandLine) start(t *testing.T) *submitted {
 	require.NoError(t, s.command.Start())
 	s.read.Go(func() {
 		lines := bufio.NewReader(stdout)
-		first, _ := lines.ReadString('\n') // applicationID fails if it is missing
+		first, _ := lines.ReadString('\n') // applicationID fails if the line is incomplete
 		s.id <- strings.TrimSpace(first)
 		s.stdout.WriteString(first)
 		_, _ = io.Copy(&s.stdout, lines)
@@ -115,7 +114,7 @@ func (c commandLine) environ() []string {
 	return environ
 }
 
-// applicationID waits until the application is submitted, and returns its id.
+// applicationID waits until yarn-submit prints the application's id, and returns the id.
 func (s *submitted) applicationID(t *testing.T) string {
 	t.Helper()
 	select {
@@ -134,7 +133,8 @@ func (s *submitted) signal(t *testing.T, signal os.Signal) {
 	require.NoError(t, s.command.Process.Signal(signal))
 }
 
-// wait returns when yarn-submit has ended. The code is -1 if a signal ended it.
+// wait waits until the process ends and returns its outcome. The code is -1 if a signal ended
+// the process.
 func (s *submitted) wait(t *testing.T) outcome {
 	t.Helper()
 	s.once.Do(func() {
@@ -149,7 +149,7 @@ func (s *submitted) wait(t *testing.T) outcome {
 	return s.ended
 }
 
-// outputRecorder keeps the output of a process and copies it to the test's output.
+// outputRecorder stores the output of a process and copies it to the test's log.
 type outputRecorder struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -169,7 +169,8 @@ func (w *outputRecorder) String() string {
 	return w.text.String()
 }
 
-// await polls until the condition holds, and fails the test after testTimeout.
+// await polls until the condition holds. It fails the test if this takes longer than
+// testTimeout. what describes the condition in the failure message.
 func await(t *testing.T, what string, condition func(ctx context.Context) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)

@@ -18,7 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// countedText is a text in HDFS with its word counts, which bobbin did not count.
+// countedText is the path of a text in HDFS, and the expected counts of its words, which were
+// computed without bobbin.
 type countedText struct {
 	path  string
 	words map[string]int64
@@ -26,7 +27,7 @@ type countedText struct {
 
 const corpusBytes = 48 << 20
 
-// goSources puts the Go distribution's sources into HDFS once for all tests.
+// goSources writes the sources of the Go distribution to HDFS, once for all tests.
 var goSources = sync.OnceValues(func() (countedText, error) {
 	ctx := context.Background()
 	path := shared.data + "/sources.txt"
@@ -51,20 +52,20 @@ func (s *suite) put(ctx context.Context, path string, content []byte) error {
 		return err
 	}
 	if _, err := file.Write(content); err != nil {
-		_ = file.Abort() // report the first error
+		_ = file.Abort() // the error above is reported instead
 		return err
 	}
 	return file.Close()
 }
 
-// outputPath returns the name of a directory in HDFS for one test.
+// outputPath returns a new path in HDFS for the output of a test.
 func outputPath(t *testing.T) string {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
 	return fmt.Sprintf("%s/out/%s-%08x", shared.data, name, rand.Uint32())
 }
 
-// assertCounts checks the part files in dir.
+// assertCounts checks that the part files in the directory dir contain the counts want.
 func assertCounts(t *testing.T, want map[string]int64, dir string) {
 	t.Helper()
 	shared.assertCounts(t, want, dir)

@@ -14,10 +14,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// closedAddress is an address without a listener.
+// closedAddress is an address at which no process listens.
 const closedAddress = "127.0.0.1:1"
 
-// configurationWith copies the cluster's client configuration and replaces a text in it.
+// configurationWith returns a copy of the cluster's client configuration directory, in which
+// replacement replaces the text old.
 func configurationWith(t *testing.T, old, replacement string) string {
 	t.Helper()
 	dir := t.TempDir()

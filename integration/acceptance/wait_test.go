@@ -17,7 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// submitDetached submits an application with --detach, and checks that stdout has only its id.
+// submitDetached runs yarn-submit with arguments that contain --detach, and checks that stdout
+// contains only the application's id.
 func submitDetached(t *testing.T, args ...string) (id string) {
 	t.Helper()
 	done := yarnSubmit(t, args...)
@@ -30,7 +31,7 @@ func TestWaitReturnsTheApplicationsOutcome(t *testing.T) {
 	t.Parallel()
 	good := submitDetached(t, "run", "--detach", "--tasks", "2", "--num-executors", "1", "--", "true")
 	bad := submitDetached(t, "run", "--detach", "--tasks", "1", "--num-executors", "1", "--retries", "0", "--", "sh", "-c", "sleep 1; exit 7")
-	for range 2 { // the second time, the application has ended
+	for range 2 { // the application has ended before the second time
 		done := yarnSubmit(t, "wait", good)
 		assert.Equal(t, 0, done.code)
 		assert.Contains(t, done.stderr, good+" SUCCEEDED after ")
@@ -61,7 +62,8 @@ func TestTimeoutKillsTheApplication(t *testing.T) {
 	assertKilled(t, yarnSubmit(t, "wait", "--timeout", "100ms", id), id, currentUser(t))
 }
 
-// TestTimeoutOfADetachedApplication relies on the ResourceManager to kill the application.
+// TestTimeoutOfADetachedApplication checks that the ResourceManager kills an application after
+// its timeout although no yarn-submit runs.
 func TestTimeoutOfADetachedApplication(t *testing.T) {
 	t.Parallel()
 	id := submitDetached(t, "submit", "--detach", "--num-executors", "1", "--timeout", "5s", program("trouble"), "wait", "1")
@@ -93,12 +95,12 @@ func TestCancelledPipelineKillsTheApplicationItWaitsFor(t *testing.T) {
 	assert.Contains(t, done.stderr, "interrupted (terminated): killing "+id)
 }
 
-// stderrContains returns a condition that holds once stderr contains a text.
+// stderrContains returns a condition for await: stderr contains a text.
 func (s *submitted) stderrContains(text string) func(context.Context) bool {
 	return func(context.Context) bool { return strings.Contains(s.stderr.String(), text) }
 }
 
-// newIdempotencyKey returns a key that no other run of the tests uses.
+// newIdempotencyKey returns an idempotency key that no other test run uses.
 func newIdempotencyKey(t *testing.T) string {
 	return fmt.Sprintf("%s/%d", t.Name(), time.Now().UnixNano())
 }

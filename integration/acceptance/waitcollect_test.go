@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWaitCollectsOutputOfADetachedRun submits and collects in different
-// directories, as two steps of a pipeline do.
+// TestWaitCollectsOutputOfADetachedRun runs `yarn-submit run --detach` and `yarn-submit wait`
+// in different directories, as two steps of a CI pipeline do.
 func TestWaitCollectsOutputOfADetachedRun(t *testing.T) {
 	t.Parallel()
 	submitted := commandLine{directory: t.TempDir(), args: []string{"run", "--detach", "--collect", "*.csv=out", "--summary", "junit.xml", "--num-executors", "1",

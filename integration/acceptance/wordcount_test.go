@@ -19,8 +19,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// uncachedProgram makes a copy of a program that no earlier submission has cached, by
-// appending bytes, which ELF files permit.
+// uncachedProgram returns the path of a copy of a program whose hash differs from all programs
+// in the upload cache. The copy has additional bytes at its end, which ELF permits.
 func uncachedProgram(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(program(name))
@@ -67,7 +67,7 @@ func TestConcurrentSubmissionsKeepOneUpload(t *testing.T) {
 	assert.Equal(t, "trouble", entries[0].Name)
 }
 
-// cachedCopies returns the copies of word count in the cache.
+// cachedCopies returns the files in the upload cache that are named wordcount.
 func cachedCopies(t *testing.T) []storage.Info {
 	t.Helper()
 	entries, err := tree(t.Context(), shared.files, home(t)+"/.bobbin/cache")
@@ -75,8 +75,9 @@ func cachedCopies(t *testing.T) []storage.Info {
 	return slices.DeleteFunc(entries, func(entry storage.Info) bool { return entry.Name != "wordcount" })
 }
 
-// TestMapTasksAreNodeLocal runs alone, with executors so large that each node gets
-// one: a node has room for two, or for one beside the ApplicationMaster.
+// TestMapTasksAreNodeLocal is not parallel: it needs the whole cluster to get an executor on
+// every node. Each node has room for two of its large executors, or for one and the
+// ApplicationMaster.
 func TestMapTasksAreNodeLocal(t *testing.T) {
 	in, out := sourcesText(t), outputPath(t)
 	executors := 2*len(shared.hadoop.Nodes()) - 1
@@ -86,12 +87,14 @@ func TestMapTasksAreNodeLocal(t *testing.T) {
 	require.Equal(t, 0, done.code)
 	assertCounts(t, in.words, out)
 
-	// Tasks prefer the hosts of their splits, or those that have much of what they fetch.
+	// Map tasks prefer the nodes with their splits' blocks. Reduce tasks prefer nodes with a
+	// large part of their map output.
 	local := summaryNumber(t, done, `locality .*\b(\d+) node-local`)
 	assert.Equal(t, summaryNumber(t, done, `tasks +(\d+) in 2 task sets`), local)
 }
 
-// summaryNumber returns a number of the summary that a submission prints.
+// summaryNumber returns the number that the pattern's first group matches in the summary that
+// yarn-submit prints to stderr.
 func summaryNumber(t *testing.T, done outcome, pattern string) int {
 	t.Helper()
 	found := regexp.MustCompile(pattern).FindStringSubmatch(done.stderr)

@@ -1,6 +1,6 @@
-// Package browser drives a headless Chromium for tests. A [Browser] shows one page at a
-// time, and records the page's requests, errors and dialogs. It speaks the DevTools protocol
-// over two pipes, so that it needs no port.
+// Package browser controls a headless Chromium for tests. A [Browser] shows one page at a time,
+// and records the page's requests, errors and dialogs. The package uses the DevTools protocol
+// over two pipes, so the browser opens no port.
 package browser
 
 import (
@@ -17,23 +17,24 @@ import (
 	"time"
 )
 
-// programs are the possible names of the browser's executable, the smallest browser first.
+// programs are the possible names of the browser's executable, in order of preference: smaller
+// browsers first.
 var programs = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
 
-// Browser is a running browser. Its methods must be called one after the other. Callers
-// must call Close.
+// Browser is a running browser. Its methods must not be called concurrently. The caller must
+// call Close.
 type Browser struct {
 	command   *exec.Cmd
-	directory string // the browser's profile
+	directory string // directory of the browser's profile
 	commands  io.WriteCloser
 	reading   sync.WaitGroup
 	session   string // ID of the DevTools session of the only page
 
 	mu       sync.Mutex
 	last     int                  // id of the last command
-	pending  map[int]chan message // where the response to a command is awaited, by the command's id
-	err      error                // why the browser sends no more messages
-	loaded   chan struct{}        // has an element if a page has been loaded since Open began
+	pending  map[int]chan message // for each command that waits for its response, by command id
+	err      error                // why no more messages can be exchanged; nil while the browser runs
+	loaded   chan struct{}        // buffered; contains an element if the page has finished loading since Open began
 	requests []string
 	problems []string
 	dialogs  int
@@ -52,8 +53,8 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// Start starts a browser with an empty page of width x height. It fails if no Chromium is
-// installed.
+// Start starts a browser with an empty page of width x height pixels. It fails if no Chromium
+// is installed.
 func Start(ctx context.Context, width, height int) (_ *Browser, err error) {
 	var path string
 	for _, program := range programs {
@@ -106,7 +107,7 @@ func (b *Browser) run(path string) error {
 	return nil
 }
 
-// attach creates a page, connects to it, and asks for its events.
+// attach creates a page, attaches a DevTools session to it, and enables the page's events.
 func (b *Browser) attach(ctx context.Context) error {
 	var target struct {
 		TargetID string `json:"targetId"`
@@ -175,7 +176,8 @@ func (b *Browser) read(responses io.ReadCloser) {
 	}
 }
 
-// observe records what an event says. It ignores other messages.
+// observe records the request, problem, dialog or end of loading that an event reports. It
+// ignores other messages.
 func (b *Browser) observe(m message) {
 	var event struct {
 		Type    string `json:"type"`
@@ -223,7 +225,8 @@ func (b *Browser) observe(m message) {
 	}
 }
 
-// send sends a command. The response goes to waiting, unless that is nil. The caller holds b.mu.
+// send sends a command. The response will be sent to waiting, or ignored if waiting is nil. If
+// the browser has ended, send closes waiting. The caller must hold b.mu.
 func (b *Browser) send(method string, params any, waiting chan message) {
 	b.last++
 	command, err := json.Marshal(struct {
@@ -246,7 +249,9 @@ func (b *Browser) send(method string, params any, waiting chan message) {
 	}
 }
 
-// call sends a command and waits for its result.
+// call sends a command, waits for the response, and decodes the response. The decoded response
+// is stored in the value that result points to, unless result is nil. It fails if the browser
+// reports an error.
 func (b *Browser) call(ctx context.Context, method string, params, result any) error {
 	waiting := make(chan message, 1)
 	b.mu.Lock()
@@ -270,8 +275,8 @@ func (b *Browser) call(ctx context.Context, method string, params, result any) e
 	}
 }
 
-// Open shows a page and waits until it is loaded. It forgets the requests, problems and dialogs
-// of earlier pages.
+// Open opens a page and waits until it has loaded. It clears the recorded requests, problems
+// and dialogs.
 func (b *Browser) Open(ctx context.Context, url string) error {
 	b.mu.Lock()
 	b.requests, b.problems, b.dialogs = nil, nil, 0
@@ -297,7 +302,8 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 	}
 }
 
-// Evaluate evaluates a JavaScript expression in the page and decodes the result into value.
+// Evaluate evaluates a JavaScript expression in the open page. It decodes the result, as JSON,
+// into value unless value is nil.
 func (b *Browser) Evaluate(ctx context.Context, expression string, value any) error {
 	var evaluated struct {
 		Result struct {
@@ -334,8 +340,8 @@ func (b *Browser) Problems() []string {
 	return append([]string(nil), b.problems...)
 }
 
-// Dialogs returns how many dialogs, such as those of alert, the page has shown since Open. Each
-// was accepted.
+// Dialogs returns the number of dialogs, such as those of alert, that the page has opened since
+// Open. The Browser accepts each dialog at once.
 func (b *Browser) Dialogs() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -356,18 +362,17 @@ func (b *Browser) Press(ctx context.Context, key string) error {
 	return nil
 }
 
-// SetColorScheme sets the colour scheme that the user prefers (prefers-color-scheme): "light" or
-// "dark".
+// SetColorScheme sets the value of the media feature prefers-color-scheme: "light" or "dark".
 func (b *Browser) SetColorScheme(ctx context.Context, scheme string) error {
 	return b.call(ctx, "Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// Resize sets the page's size in pixels.
+// Resize sets the size of the page's window in pixels.
 func (b *Browser) Resize(ctx context.Context, width, height int) error {
 	return b.call(ctx, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
-// Picture returns the whole page as PNG.
+// Picture returns a screenshot of the whole page, as PNG.
 func (b *Browser) Picture(ctx context.Context) ([]byte, error) {
 	var taken struct {
 		Data string `json:"data"`

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The sizes of a desktop's window and of a narrow phone, in pixels.
+// Window sizes of a desktop and of a narrow phone, in pixels.
 const (
 	DesktopWidth, DesktopHeight = 1280, 900
 	PhoneWidth, PhoneHeight     = 360, 740
@@ -17,11 +17,11 @@ const (
 //go:embed contrast.js
 var contrast string
 
-// CheckPage opens the page with a query below prefix, and checks that it is whole: it was not
-// redirected, loaded its style and its script, requested nothing outside of prefix, caused no
-// errors or warnings, showed no dialog, has enough contrast, and fits into the window of a
-// phone. If taken is not nil, CheckPage calls it twice, with the name of the window in which
-// the page is then shown: "desktop" or "phone".
+// CheckPage opens the page at prefix+query. It checks that the page was not redirected, loaded
+// its style and script, requested nothing outside of prefix, caused no errors or warnings,
+// opened no dialog, has enough contrast, and fits into a phone's window. If taken is not nil,
+// CheckPage calls it twice while the page is open: with "desktop" and with "phone", the name of
+// the current window size.
 func (b *Browser) CheckPage(ctx context.Context, prefix, query string, taken func(window string) error) error {
 	var problems []error
 	complain := func(format string, args ...any) {

@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/ui/uitest"
 )
 
-// open starts a browser.
+// open starts a browser, which is closed when the test ends.
 func open(t *testing.T) *Browser {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -29,7 +29,8 @@ func open(t *testing.T) *Browser {
 	return b
 }
 
-// serve serves the pages of a state, and returns their address.
+// serve starts a server for the pages of an application whose state snapshot returns. It
+// returns the server's URL.
 func serve(t *testing.T, snapshot func() *events.Snapshot) string {
 	t.Helper()
 	server, err := ui.ServeLocally(0, ui.New(ui.Options{Snapshot: snapshot, Streams: true, Now: func() time.Time { return uitest.Later }, Kill: &ui.Kill{
@@ -40,8 +41,9 @@ func serve(t *testing.T, snapshot func() *events.Snapshot) string {
 	return server.URL()
 }
 
-// TestHostileNames shows all pages of an application whose jobs, hosts, errors, files and
-// users have names that would run scripts, load files or hide text if pages were careless.
+// TestHostileNames opens all pages of an application whose jobs, hosts, errors, files and users
+// have hostile names. If a page did not escape a name, the name would run a script, load a file
+// or hide text.
 func TestHostileNames(t *testing.T) {
 	b := open(t)
 	all := uitest.Snapshot(uitest.Busy(func(name string) string { return strings.Join(uitest.Hostile, " ") + name }))
@@ -54,7 +56,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestPages shows all pages in both colour schemes, before and after the application's end.
+// TestPages opens all pages in both colour schemes.
 func TestPages(t *testing.T) {
 	b := open(t)
 	batch := uitest.Busy(uitest.Plain)
@@ -70,7 +72,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestKeyboard reaches everything with the Tab key.
+// TestKeyboard checks that the Tab key reaches every control of a page.
 func TestKeyboard(t *testing.T) {
 	b := open(t)
 	state := uitest.Snapshot(uitest.Busy(uitest.Plain))
@@ -87,14 +89,15 @@ func TestKeyboard(t *testing.T) {
 			return { name: e.nodeName === "CANVAS" ? "canvas" : e.getAttribute("role") || e.textContent, visible: e === document.body || getComputedStyle(e).outlineStyle !== "none" && box.right > 0 };
 		})()`, &focused))
 		assert.True(t, focused.Visible, "it is not shown that %q has the focus", focused.Name)
-		reached[focused.Name] = true // after the last one, the body has the focus
+		reached[focused.Name] = true // after the last control, the body has the focus
 	}
 	for _, name := range []string{"Skip to the content", "Overview", "Executors", "Zoom in", "canvas", "region", "Kill the application"} {
 		assert.Contains(t, reached, name)
 	}
 }
 
-// TestProgressIsShownAtOnce follows an application without a proxy between.
+// TestProgressIsShownAtOnce checks that a page shows progress soon after the event. No proxy is
+// between the server and the browser.
 func TestProgressIsShownAtOnce(t *testing.T) {
 	const tasks = 10
 	b := open(t)
@@ -113,7 +116,7 @@ func TestProgressIsShownAtOnce(t *testing.T) {
 	}
 	require.Eventually(t, shows("0 of 10 tasks done"), 10*time.Second, 20*time.Millisecond)
 	require.Eventually(t, shows("Live."), 10*time.Second, 20*time.Millisecond)
-	// A browser on a busy machine may be late several times, but not always.
+	// On a busy machine the browser can be slow several times. One fast update is enough.
 	soonest := time.Hour
 	for done := uint32(1); done <= 2 || done <= tasks && soonest > time.Second; done++ {
 		now := events.MicrosOf(time.Now())

@@ -16,32 +16,33 @@ import (
 )
 
 // classArchive is a file with the classes of the daemons. JVMs map the file into memory instead
-// of reading, verifying and linking the classes (Java's class data sharing). This saves more than
-// a third of the CPU time of a cluster's start. JVMs ignore an archive that was made with another
-// Java or other jars.
+// of reading, verifying and linking the classes (Java's class data sharing). This saves more
+// than a third of the CPU time of a cluster's start. JVMs ignore an archive that was created
+// with another Java or other jars.
 //
-// The first cluster has no archive. Its daemons list the classes that they load, and
-// when the cluster stops, create makes the archive from these lists.
+// If no archive exists, each daemon of a cluster writes a list of the classes that it loads.
+// When the cluster stops, create creates the archive from these lists, for later clusters.
 type classArchive struct {
-	path      string // in the user's cache directory
-	lists     string // directory of the daemons' lists; "" if the archive exists
+	path      string // path of the archive, in the user's cache directory
+	lists     string // directory of the daemons' class lists; "" if the archive exists
 	java      string
 	classPath []string
 }
 
-// archiveTimeout limits how long making the archive may take. On an idle machine, it takes ten
+// archiveTimeout limits the time for creating the archive. On an idle machine, this takes ten
 // seconds.
 const archiveTimeout = 5 * time.Minute
 
 // newClassArchive returns the archive of a Hadoop release. It returns nil if the release is not
-// the default one: making an archive takes longer than a cluster's start, so it is not worth it
-// for releases that are used rarely.
+// the default one: creating an archive takes longer than a cluster's start, which only pays off
+// for a release that is used often.
 func newClassArchive(java java, hadoop hadoop, lists string) (*classArchive, error) {
 	if hadoop.version != DefaultHadoopVersion {
 		return nil, nil
 	}
 	a := &classArchive{java: java.path, classPath: hadoop.classPath}
-	// JVMs accept an archive only if it was made with the same Java and the same jars.
+	// The archive's name contains a hash of the Java release and the jars, because JVMs accept
+	// an archive only if it was created with the same Java and the same jars.
 	made := sha256.New()
 	_, _ = io.WriteString(made, java.build)
 	for _, jar := range a.classPath {
@@ -64,8 +65,8 @@ func (a *classArchive) exists() bool {
 	return err == nil
 }
 
-// options returns the options with which a daemon's JVM uses the archive or, if there is no
-// archive yet, lists its classes.
+// options returns JVM options for a daemon. With these options, the JVM uses the archive or, if
+// no archive exists, lists the classes that it loads.
 func (a *classArchive) options(daemon string) []string {
 	switch {
 	case a == nil:
@@ -77,8 +78,8 @@ func (a *classArchive) options(daemon string) []string {
 	}
 }
 
-// create makes the archive from the lists of classes. The daemons must have ended. It does
-// nothing if the archive exists or another process is making it.
+// create creates the archive from the lists of classes. The daemons must have ended. create
+// does nothing if the archive exists or another process is creating it.
 func (a *classArchive) create(ctx context.Context) error {
 	if a == nil || a.lists == "" {
 		return nil
@@ -107,7 +108,8 @@ func (a *classArchive) create(ctx context.Context) error {
 	return os.Rename(fresh, a.path)
 }
 
-// merge writes the lines of all lists to the file to, each line once.
+// merge writes the lines of all lists, each only once, to one file. The parameter "to" is the
+// file's path.
 func (a *classArchive) merge(to string) error {
 	names, err := filepath.Glob(filepath.Join(a.lists, "*"))
 	if err != nil {
@@ -121,7 +123,7 @@ func (a *classArchive) merge(to string) error {
 			return err
 		}
 		for line := range strings.Lines(string(content)) {
-			if strings.HasSuffix(line, "\n") && !seen[line] { // a killed daemon's last line may be cut off
+			if strings.HasSuffix(line, "\n") && !seen[line] { // the last line of a killed daemon may be incomplete
 				seen[line] = true
 				all.WriteString(line)
 			}

@@ -1,14 +1,14 @@
-// Package cluster runs a real Hadoop cluster on this machine for tests: a NameNode,
-// a ResourceManager, and nodes with a DataNode and a NodeManager, each a JVM that
+// Package cluster runs a real Hadoop cluster on this machine for tests: a NameNode, a
+// ResourceManager, and nodes with a DataNode and a NodeManager. Each daemon is a JVM that
 // listens on loopback only.
 //
-// It needs Java, Maven (which downloads Hadoop's jars) and sh, but not root. Each
-// cluster has its own ports and directory, so many can run at the same time.
+// The package needs Java, Maven (which downloads Hadoop's jars) and sh, but not root. Each
+// cluster has its own ports and directory, so many clusters can run at the same time.
 //
-// A node's DataNode and NodeManager have the same host name, an address such as
-// 127.0.0.11, so that the block locations of HDFS name YARN's nodes, and tasks can
-// be node-local. But a DataNode transfers data at 127.0.0.1, the address from which it
-// connects to the NameNode. So clients must not connect to a DataNode by its host name:
+// A node's DataNode and NodeManager have the same host name, which is a loopback address such
+// as 127.0.0.11. Therefore block locations in HDFS equal the names of YARN's nodes, and tasks
+// can be node-local. However, a DataNode serves data at 127.0.0.1, because it registers with
+// the NameNode from this address. So clients must not connect to a DataNode by its host name:
 // dfs.client.use.datanode.hostname must be false, which is Hadoop's default.
 package cluster
 
@@ -29,17 +29,17 @@ import (
 )
 
 var (
-	// ErrNoCluster is the error of Attach if there is no cluster in the directory.
+	// ErrNoCluster is the error of Attach if no cluster was started in the directory.
 	ErrNoCluster = errors.New("no cluster here")
-	// ErrRunning is the error of Start if the cluster in the directory already runs.
+	// ErrRunning is the error of Start if a cluster in the directory is running.
 	ErrRunning = errors.New("the cluster already runs")
 )
 
-// masterHost is where the NameNode and the ResourceManager listen.
+// masterHost is the address at which the NameNode and the ResourceManager listen.
 const masterHost = "127.0.0.1"
 
-// startTimeout limits how long the start of the daemons may take, without downloads. Usually it
-// takes a few seconds.
+// startTimeout limits the time for starting the daemons, without downloads. Usually this takes
+// a few seconds.
 const startTimeout = 3 * time.Minute
 
 const (
@@ -50,22 +50,23 @@ const (
 func dataNodeName(index int) string    { return fmt.Sprintf("datanode-%d", index+1) }
 func nodeManagerName(index int) string { return fmt.Sprintf("nodemanager-%d", index+1) }
 
-// Cluster is a Hadoop cluster on this machine.
+// Cluster is a Hadoop cluster on this machine, or the cluster that External describes.
 type Cluster struct {
 	paths           paths
-	temporary       bool // Start has made the directory, and Stop removes it
+	temporary       bool // whether Start has created the directory; then Stop removes it
 	logger          *slog.Logger
 	kdc             *Daemon   // nil on a cluster without Kerberos
-	namenode        *Daemon   // NameNode of the default file system
-	otherNameNodes  []*Daemon // with Options.HA
+	namenode        *Daemon   // a NameNode of the default file system
+	otherNameNodes  []*Daemon // the other NameNodes, with Options.HA
 	resourceManager *Daemon
 	nodes           []*Node
 
-	// The following four fields are set if this process started the cluster; nil after Attach.
+	// The following four fields are set if this process started the cluster, and nil after
+	// Attach.
 	ports   *loopback.Ports
 	guard   *guard
 	unlock  func()
-	classes *classArchive // set when the cluster is ready; Stop makes it if it does not exist
+	classes *classArchive // set when the cluster is ready; Stop creates the archive if it does not exist
 
 	administrator *kerberos.Client // set by webServers
 }
@@ -74,21 +75,21 @@ type Cluster struct {
 type Node struct {
 	// Host is the node's name in YARN and HDFS, and the NodeManager's address.
 	Host string
-	// Rack is the node's place in the network topology.
+	// Rack is the node's rack in the network topology.
 	Rack string
-	// DataNode and NodeManager are the node's daemons.
+	// DataNode and NodeManager are the daemons on the node.
 	DataNode, NodeManager *Daemon
-	// LocalDir and LogDir are the NodeManager's directories for localized files and
-	// containers, and for logs.
+	// LocalDir is the NodeManager's directory for localized files and containers. LogDir is its
+	// directory for the containers' logs.
 	LocalDir, LogDir string
 }
 
-// HTTPAddress returns host:port of the NodeManager's web server, as YARN reports it.
+// HTTPAddress returns the address (host:port) of the NodeManager's web server.
 func (n *Node) HTTPAddress() string { return n.NodeManager.Address(HTTP) }
 
-// Start starts a cluster and returns when it is usable (Cluster.WaitReady). If it
-// fails or ctx ends first, it leaves no process behind. It fails with ErrRunning if
-// the directory's cluster runs.
+// Start starts a cluster and waits until it is usable (see [Cluster.WaitReady]). If Start fails
+// or ctx ends, Start stops the daemons that it has started. Start fails with ErrRunning if a
+// cluster in the directory is running.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	temporary := options.Dir == ""
 	options, err := options.withDefaults()
@@ -99,8 +100,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
 	}
-	// A failure below stops the cluster, so this check must come first: it must not stop a
-	// cluster that was running before.
+	// If anything below fails, the failure path stops the cluster in the directory. So this
+	// check must be first, because a cluster that was running before must not be stopped.
 	if err := c.checkNotRunning(); err != nil {
 		c.unlock()
 		return nil, err
@@ -113,9 +114,11 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start starts the cluster. It creates files, daemons and the guard, which end removes.
+// start starts the cluster. The caller must call end to remove its files, daemons and guard,
+// even if start fails.
 func (c *Cluster) start(ctx context.Context, options Options) (err error) {
-	// Remove containers and data of an earlier cluster whose daemons were killed.
+	// Remove the containers and data of an earlier cluster in the directory whose daemons were
+	// killed.
 	if err := errors.Join(killProcesses(ctx, c.paths.dir), c.paths.clean()); err != nil {
 		return err
 	}
@@ -162,7 +165,8 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	return nil
 }
 
-// lock locks the cluster's directory, so that no other process starts or stops the cluster.
+// lock locks the cluster's directory, so that no other process starts or stops a cluster there.
+// It fails if another process has locked the directory.
 func (c *Cluster) lock() error {
 	unlock, err := tryLock(c.paths.lock())
 	if err != nil {
@@ -172,8 +176,8 @@ func (c *Cluster) lock() error {
 	return nil
 }
 
-// checkNotRunning returns ErrRunning if a daemon of an earlier cluster in the same directory
-// still runs.
+// checkNotRunning returns ErrRunning if a daemon of an earlier cluster in the directory is
+// running.
 func (c *Cluster) checkNotRunning() error {
 	earlier, err := Attach(c.paths.dir)
 	if errors.Is(err, ErrNoCluster) {
@@ -190,7 +194,7 @@ func (c *Cluster) checkNotRunning() error {
 	return nil
 }
 
-// prepare chooses the daemons' addresses and writes their configuration.
+// prepare reserves the daemons' addresses and writes the configuration of daemons and clients.
 func (c *Cluster) prepare(ctx context.Context, options Options, java java, hadoop hadoop, classes *classArchive) error {
 	settings := properties{options: options, paths: c.paths, endpoints: map[string]map[Endpoint]string{}}
 	reserve := func(daemon string, hosts map[Endpoint]string) error {
@@ -225,7 +229,7 @@ func (c *Cluster) prepare(ctx context.Context, options Options, java java, hadoo
 		return err
 	}
 	s := state{HadoopVersion: options.HadoopVersion, Nodes: options.Nodes, Environ: daemonEnviron(options.Dir)}
-	var secure []string // options of the JVMs of a cluster with Kerberos
+	var secure []string // additional JVM options on a cluster with Kerberos
 	if options.Kerberos {
 		kdc, environ, err := c.prepareKerberos(ctx, options)
 		if err != nil {
@@ -257,7 +261,7 @@ func (c *Cluster) prepare(ctx context.Context, options Options, java java, hadoo
 	return nil
 }
 
-// loadState sets the Cluster's daemons and nodes to those in file (cluster.json).
+// loadState sets the cluster's daemons and nodes to those in file (cluster.json).
 func (c *Cluster) loadState(file *stateFile) {
 	daemons := map[string]*Daemon{}
 	for _, s := range file.state.Daemons {
@@ -282,8 +286,9 @@ func (c *Cluster) loadState(file *stateFile) {
 	}
 }
 
-// Attach returns the cluster in a directory, which another process has started with
-// Options.Detached, even if its daemons have ended. It fails with ErrNoCluster if there is none.
+// Attach returns the cluster that another process has started in a directory with
+// Options.Detached. It does not check that the daemons are running. It fails with ErrNoCluster
+// if no cluster was started there.
 func Attach(dir string) (*Cluster, error) {
 	dir, err := cleanDir(dir)
 	if err != nil {
@@ -298,7 +303,8 @@ func Attach(dir string) (*Cluster, error) {
 	return c, nil
 }
 
-// launch formats the NameNodes' directories and starts all daemons.
+// launch formats the NameNodes' directories and starts all daemons. It does not wait until the
+// daemons are ready.
 func (c *Cluster) launch(ctx context.Context) error {
 	c.logger.Info("starting the daemons", "dir", c.paths.dir, "nodes", len(c.nodes))
 	for _, daemon := range c.Daemons() {
@@ -327,7 +333,7 @@ func (c *Cluster) launch(ctx context.Context) error {
 	return nil
 }
 
-// format creates the NameNodes' empty file systems.
+// format creates the empty file system of each NameNode.
 func (c *Cluster) format(ctx context.Context) error {
 	formatting, ctx := errgroup.WithContext(ctx)
 	for _, namenode := range c.NameNodes() {
@@ -338,14 +344,14 @@ func (c *Cluster) format(ctx context.Context) error {
 	if err := formatting.Wait(); err != nil || len(c.otherNameNodes) == 0 {
 		return err
 	}
-	// The standby begins with a copy of the active NameNode's file system.
+	// The standby NameNode starts with a copy of the active NameNode's file system.
 	return os.CopyFS(c.paths.nameDir(secondNameNodeName), os.DirFS(c.paths.nameDir(nameNodeName)))
 }
 
-// format creates the empty file system of d, a NameNode.
+// format creates an empty file system for d, which is a NameNode.
 func (d *Daemon) format(ctx context.Context) error {
-	// A DataNode that serves several nameservices requires that their NameNodes have the same
-	// cluster id.
+	// All NameNodes get the same cluster id, because a DataNode that serves several
+	// nameservices requires this.
 	arguments := append(d.command[1:len(d.command):len(d.command)], "-format", "-clusterid", "bobbin", "-nonInteractive", "-force")
 	cmd := exec.CommandContext(ctx, d.command[0], arguments...)
 	cmd.Env = d.environ
@@ -356,7 +362,8 @@ func (d *Daemon) format(ctx context.Context) error {
 	return nil
 }
 
-// detach gives up the cluster's guard, ports and lock, so that the daemons outlive this process.
+// detach releases the cluster's guard, ports and lock, so that the daemons continue to run when
+// this process ends.
 func (c *Cluster) detach() error {
 	if err := c.guard.release(); err != nil {
 		return err
@@ -370,25 +377,26 @@ func (c *Cluster) detach() error {
 	return nil
 }
 
-// ConfDir returns the clients' configuration directory, the value for HADOOP_CONF_DIR.
+// ConfDir returns the directory of the clients' configuration, to be set as HADOOP_CONF_DIR.
 func (c *Cluster) ConfDir() string { return c.paths.client() }
 
-// NameNode returns the NameNode. With Options.HA, it returns the first of East's two.
+// NameNode returns the NameNode. With Options.HA, it returns the first NameNode of East.
 func (c *Cluster) NameNode() *Daemon { return c.namenode }
 
-// NameNodes returns all NameNodes: with Options.HA, the two of East and that of West.
+// NameNodes returns all NameNodes. With Options.HA, these are the two of East and then the one
+// of West.
 func (c *Cluster) NameNodes() []*Daemon { return append([]*Daemon{c.namenode}, c.otherNameNodes...) }
 
 // ResourceManager returns the ResourceManager.
 func (c *Cluster) ResourceManager() *Daemon { return c.resourceManager }
 
-// Nodes returns the cluster's nodes in the order of the options.
+// Nodes returns the nodes in the order of Options.Nodes.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// Daemons returns all daemons.
+// Daemons returns all daemons of the cluster.
 func (c *Cluster) Daemons() []*Daemon {
 	if c.namenode == nil {
-		return nil // nothing was prepared yet
+		return nil // start failed before it created daemons
 	}
 	daemons := append(c.NameNodes(), c.resourceManager)
 	if c.kdc != nil {
@@ -400,10 +408,10 @@ func (c *Cluster) Daemons() []*Daemon {
 	return daemons
 }
 
-// Stop ends all daemons and containers, and removes the cluster's data. It kills NodeManagers
-// that do not end within three seconds, other daemons that do not end within ten seconds, and
-// all when ctx ends. If this machine has no archive of classes for the next cluster, Stop makes
-// it.
+// Stop stops all daemons and containers, and removes the cluster's data. It kills NodeManagers
+// that have not ended after three seconds, other daemons that have not ended after ten seconds,
+// and all daemons when ctx ends. If no archive of classes exists on this machine, Stop creates
+// one for later clusters.
 func (c *Cluster) Stop(ctx context.Context) error {
 	if c.unlock == nil {
 		if err := c.lock(); err != nil {
@@ -413,14 +421,15 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.end(ctx)
 }
 
-// nodeManagerGrace is how long NodeManagers may take to end when the cluster stops. It is short,
-// because after an application, a NodeManager takes several seconds only to remove files, which
-// Stop removes anyway.
+// nodeManagerGrace is the time between SIGTERM and SIGKILL for a NodeManager when the cluster
+// stops. It is short: after an application, a NodeManager spends several seconds only on
+// removing files, which Stop removes anyway.
 const nodeManagerGrace = 3 * time.Second
 
-// end stops and removes all parts of the cluster, and unlocks it. The caller holds the lock.
+// end stops the daemons, removes all parts of the cluster, and unlocks the directory. The
+// caller must have locked the directory.
 func (c *Cluster) end(ctx context.Context) error {
-	// The nodes stop first, because a NodeManager that stops still calls the ResourceManager.
+	// Stop the nodes first, because a stopping NodeManager still calls the ResourceManager.
 	nodes, masters := &errgroup.Group{}, &errgroup.Group{}
 	leaving, hurry := context.WithTimeout(ctx, nodeManagerGrace)
 	defer hurry()

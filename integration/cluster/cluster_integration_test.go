@@ -28,12 +28,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// testLogger logs to the test.
+// testLogger returns a logger that writes to the test's log.
 func testLogger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// assertNothingRuns checks that no process of the cluster in dir is left.
+// assertNothingRuns checks that no process of the cluster in the directory dir is running.
 func assertNothingRuns(t *testing.T, dir string) {
 	t.Helper()
 	left, err := clusterProcesses(dir)
@@ -116,16 +116,16 @@ func checkListeners(t *testing.T, c *Cluster) {
 		for _, file := range []string{"tcp", "tcp6"} {
 			table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", daemon.PID(), file))
 			if err != nil {
-				continue // no IPv6
+				continue // the machine has no IPv6
 			}
 			for line := range strings.Lines(string(table)) {
-				// Columns: number, local address, remote address, state, …, inode.
+				// The columns are number, local address, remote address, state, …, inode.
 				const listening = "0A"
 				fields := strings.Fields(line)
 				if len(fields) < 10 || fields[3] != listening || !sockets["socket:["+fields[9]+"]"] {
 					continue
 				}
-				// An IPv4 address is in hexadecimal with its first byte last.
+				// The file contains IPv4 addresses in hexadecimal, in reversed byte order.
 				assert.Equal(t, "tcp", file, "%s: %s", daemon.Name(), line)
 				assert.Equal(t, "7F:", fields[1][6:8]+fields[1][8:9], "%s: %s", daemon.Name(), line)
 				seen[daemon.Name()] = true
@@ -164,7 +164,8 @@ func checkNodes(t *testing.T, c *Cluster) {
 	}
 }
 
-// client is an HDFS client made from ConfDir alone, as by a user's program.
+// client returns an HDFS client that knows only the client configuration in ConfDir, as a
+// user's program does.
 func client(t *testing.T, c *Cluster) *hdfs.Client {
 	t.Helper()
 	conf, err := hadoopconf.Load(c.ConfDir())
@@ -189,8 +190,8 @@ func checkBlocks(t *testing.T, c *Cluster) {
 	content := make([]byte, blocks*blockSize)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
 	path := "/user/" + client.User() + "/spread"
-	// A NameNode accepts a block once a DataNode has reported the previous one; this
-	// client waits for that.
+	// The NameNode allocates a file's next block only after a DataNode has reported the
+	// previous block. This client waits for that.
 	cluster, err := conf.Load(c.ConfDir())
 	require.NoError(t, err)
 	values := cluster.Map()
@@ -249,7 +250,8 @@ type application struct {
 	Diagnostics string `json:"diagnostics"`
 }
 
-// runApplication runs a shell command as an ApplicationMaster until it ends.
+// runApplication submits an application whose ApplicationMaster is a shell command, and waits
+// until the application ends.
 func runApplication(ctx context.Context, t *testing.T, c *Cluster, command string, memoryMB int) application {
 	t.Helper()
 	const asUser = "?user.name=someone"
@@ -295,13 +297,14 @@ func post(ctx context.Context, t *testing.T, url string, body []byte, want int) 
 
 func checkContainer(ctx context.Context, t *testing.T, c *Cluster) {
 	app := runApplication(ctx, t, c, "echo hi from $NM_HOST 1><LOG_DIR>/stdout", 128)
-	// The command never registers as an ApplicationMaster, so it fails.
+	// The command does not register with the ResourceManager as an ApplicationMaster, so the
+	// application fails although the command exits with 0.
 	assert.Equal(t, "FAILED", app.State)
 	assert.Contains(t, app.Diagnostics, "exitCode: 0")
 	assert.Equal(t, "someone", app.User)
 	assert.Equal(t, "root.batch", app.Queue)
 
-	// The container's node still serves the log.
+	// The NodeManager does not delete the container's log.
 	var said []string
 	for _, node := range c.Nodes() {
 		files, err := filepath.Glob(filepath.Join(node.LogDir, app.ID, "container_*", "stdout"))
@@ -324,7 +327,7 @@ func checkContainer(ctx context.Context, t *testing.T, c *Cluster) {
 }
 
 func checkMemoryKill(ctx context.Context, t *testing.T, c *Cluster) {
-	// tail stores a line that never ends.
+	// The line never ends, so tail buffers more and more memory.
 	app := runApplication(ctx, t, c, "head -c 400000000 /dev/zero | tail | sleep 60", 128)
 	assert.Equal(t, "FAILED", app.State)
 	assert.Contains(t, app.Diagnostics, "exitCode: -104", "killed for physical memory")
@@ -332,7 +335,7 @@ func checkMemoryKill(ctx context.Context, t *testing.T, c *Cluster) {
 
 func TestFailedStartLeavesNothingAndShowsTheLog(t *testing.T) {
 	dir := t.TempDir()
-	// Start notices the daemon's end, and does not wait for a time limit.
+	// Start must fail as soon as the daemon ends, and not wait until a timeout.
 	_, err := Start(t.Context(), Options{
 		Dir:               dir,
 		Logger:            testLogger(t),
@@ -344,7 +347,7 @@ func TestFailedStartLeavesNothingAndShowsTheLog(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(dir, "cluster.json"))
 }
 
-// cancelOn is a log handler that cancels when all daemons have been started.
+// cancelOn is a log handler that calls cancel when the log reports the start of the daemon.
 type cancelOn struct {
 	slog.Handler
 	daemon string

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Endpoint names one of a daemon's addresses.
+// Endpoint identifies one of the addresses at which a daemon listens.
 type Endpoint string
 
 const (
@@ -23,7 +23,7 @@ const (
 	// ResourceManager, ContainerManagementProtocol at a NodeManager, and the data transfer
 	// protocol at a DataNode.
 	RPC Endpoint = "rpc"
-	// HTTP serves web pages and the REST interface.
+	// HTTP serves web pages and the REST API.
 	HTTP Endpoint = "http"
 	// Scheduler serves ApplicationMasters at the ResourceManager (ApplicationMasterProtocol).
 	Scheduler Endpoint = "scheduler"
@@ -31,15 +31,15 @@ const (
 	Tracker Endpoint = "tracker"
 	// Admin serves the administration protocol of the ResourceManager or a DataNode.
 	Admin Endpoint = "admin"
-	// Localizer serves the localizers of a NodeManager at this NodeManager.
+	// Localizer is the endpoint at which a NodeManager serves its localizer processes.
 	Localizer Endpoint = "localizer"
 )
 
-// stopGrace is the time between SIGTERM and SIGKILL. A NodeManager needs it to end its
-// containers.
+// stopGrace is the time between SIGTERM and SIGKILL for a daemon. A NodeManager needs this time
+// to stop its containers.
 const stopGrace = 10 * time.Second
 
-// Daemon is one process of a cluster. It is safe for concurrent use.
+// Daemon is one process of a cluster. Its methods are safe for concurrent use.
 type Daemon struct {
 	name      string
 	command   []string
@@ -47,23 +47,25 @@ type Daemon struct {
 	endpoints map[Endpoint]string
 	environ   []string
 	logger    *slog.Logger
-	// record writes the daemon's current process to disk; a zero process means none.
+	// record stores the daemon's current process in cluster.json. The zero process means that
+	// the daemon is not running.
 	record func(daemon string, current process) error
 
-	mu      sync.Mutex // locked while starting and stopping
-	current process    // zero if not running
+	mu      sync.Mutex // held while the daemon is being started or stopped
+	current process    // zero if the daemon is not running
 	// exited is closed when the current process has ended and was reaped. It is nil if the
-	// current process is not a child of this one.
+	// current process is not a child process of this process.
 	exited chan struct{}
 }
 
-// Name returns the daemon's name in logs and paths, such as "datanode-1".
+// Name returns the daemon's name, such as "datanode-1".
 func (d *Daemon) Name() string { return d.name }
 
-// Address returns the address (host:port) of an endpoint; "" if the daemon does not have it.
+// Address returns the address (host:port) of an endpoint, or "" if the daemon does not have
+// this endpoint.
 func (d *Daemon) Address(endpoint Endpoint) string { return d.endpoints[endpoint] }
 
-// PID returns the daemon's process id, or 0 when it does not run.
+// PID returns the daemon's process id, or 0 if the daemon is not running.
 func (d *Daemon) PID() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,7 +75,8 @@ func (d *Daemon) PID() int {
 	return d.current.PID
 }
 
-// LogFile returns the path of the file with the daemon's output.
+// LogFile returns the path of the file with the daemon's log, or "" if the file is not on this
+// machine.
 func (d *Daemon) LogFile() string { return d.logFile }
 
 // LogTail returns the last lines of the daemon's output.
@@ -85,8 +88,8 @@ func (d *Daemon) LogTail(lines int) string {
 	return lastLines(content, lines)
 }
 
-// Start starts a stopped daemon, and returns when the daemon listens. It may take longer until
-// the other daemons use it: see Cluster.WaitReady.
+// Start starts the daemon, which must not be running, and waits until it listens at all its
+// addresses. Then other daemons may not have connected to it yet: see [Cluster.WaitReady].
 func (d *Daemon) Start(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,8 +111,8 @@ func (d *Daemon) launch() error {
 	cmd := exec.Command(d.command[0], d.command[1:]...)
 	cmd.Env = d.environ
 	cmd.Stdout, cmd.Stderr = log, log
-	// A daemon has its own session, so that Ctrl-C does not reach it: this process stops the
-	// daemons, in the right order.
+	// The daemon runs in its own session, so that Ctrl-C does not end it. This process stops
+	// the daemons in the right order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", d.name, err)
@@ -122,7 +125,7 @@ func (d *Daemon) launch() error {
 		return fmt.Errorf("starting %s: %w", d.name, err)
 	}
 	go func() {
-		// The error is ignored, because the daemon's log says how the daemon ended.
+		// Ignore the error, because the daemon's log explains why the daemon ended.
 		_ = cmd.Wait()
 		close(exited)
 	}()
@@ -131,7 +134,8 @@ func (d *Daemon) launch() error {
 	return d.record(d.name, d.current)
 }
 
-// waitListening returns when all the daemon's addresses accept connections.
+// waitListening waits until the daemon accepts connections at all its addresses. It fails if
+// the daemon ends.
 func (d *Daemon) waitListening(ctx context.Context) error {
 	for endpoint, address := range d.endpoints {
 		for !listens(ctx, address) {
@@ -159,7 +163,7 @@ func listens(ctx context.Context, address string) bool {
 	return true
 }
 
-// died returns the error that says that the daemon has ended by itself.
+// died returns an error with the last lines of the log of a daemon that has ended unexpectedly.
 func (d *Daemon) died() error {
 	return fmt.Errorf("%s has ended; its log %s ends with\n%s", d.name, d.logFile, d.LogTail(25))
 }
@@ -172,8 +176,8 @@ func (d *Daemon) check() error {
 	return nil
 }
 
-// Stop sends SIGTERM to the daemon, on which a NodeManager also ends its containers. If the daemon
-// has not ended after ten seconds or when ctx ends, Stop kills it.
+// Stop sends SIGTERM to the daemon and waits until it ends. A NodeManager also stops its
+// containers. If the daemon has not ended after ten seconds or when ctx ends, Stop kills it.
 func (d *Daemon) Stop(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -188,14 +192,15 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	return d.kill()
 }
 
-// Kill ends the daemon by SIGKILL. A killed NodeManager's containers keep running.
+// Kill kills the daemon with SIGKILL and waits until it has ended. The containers of a killed
+// NodeManager continue to run.
 func (d *Daemon) Kill() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.kill()
 }
 
-// killWait limits how long the kernel may take to end a process that was killed.
+// killWait limits the time for which Kill waits for the end of the killed process.
 const killWait = time.Minute
 
 func (d *Daemon) kill() error {
@@ -223,8 +228,9 @@ func (d *Daemon) Restart(ctx context.Context) error {
 	return d.Start(ctx)
 }
 
-// daemonEnviron returns the daemons' environment. It has only a few variables of this process, so
-// that none of another Hadoop installation, such as HADOOP_HOME, is among them.
+// daemonEnviron returns the daemons' environment. It contains only a few of this process's
+// variables, so that variables of another Hadoop installation, such as HADOOP_HOME, have no
+// effect.
 func daemonEnviron(dir string) []string {
 	environ := []string{clusterVariable + "=" + dir}
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"} {
@@ -235,17 +241,17 @@ func daemonEnviron(dir string) []string {
 	return environ
 }
 
-// daemonCommand returns the command that runs a daemon. secure are further options of the JVM on
-// a cluster with Kerberos; nil on other clusters.
+// daemonCommand returns the command line of a daemon. secure are additional JVM options on a
+// cluster with Kerberos; it is nil on other clusters.
 func daemonCommand(java java, hadoop hadoop, classes *classArchive, p paths, name, class string, secure []string) []string {
-	// The class path must begin with that of the class archive.
+	// JVMs use the class archive only if the class path begins with the archive's jars.
 	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.webXMLRoot())
 	if secure != nil && strings.HasPrefix(name, "nodemanager") {
 		classes = nil
 		classPath = append([]string{p.replacements()}, classPath...)
 	}
 	return append(slices.Concat([]string{java.path}, classes.options(name), secure),
-		// Many JVMs share a small machine: start fast and use little memory.
+		// Many JVMs share a small machine: these options shorten the start and reduce memory.
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx256m", "-Xss512k",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"-Djava.net.preferIPv4Stack=true",

@@ -15,9 +15,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// Decommission decommissions hosts: their NodeManagers get no further containers, and stop when
-// their last container has ended or the grace period is over. Hosts that an earlier call named,
-// and this one does not, are recommissioned.
+// Decommission decommissions exactly the given hosts. YARN allocates no further containers on
+// their NodeManagers. A NodeManager stops when its last container has ended or after the grace
+// period. Decommission recommissions hosts that were given in an earlier call and are not given
+// in this one.
 func (c *Cluster) Decommission(ctx context.Context, grace time.Duration, hosts ...string) error {
 	if err := os.WriteFile(c.paths.excludes(), []byte(strings.Join(append(hosts, ""), "\n")), 0o644); err != nil {
 		return err

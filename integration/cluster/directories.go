@@ -10,8 +10,8 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// MakeDirectories creates /tmp for all users, and the users' home directories, in the HDFS
-// of each nameservice. Start calls it.
+// MakeDirectories creates, in each nameservice's HDFS, /tmp with write permission for all
+// users, and the users' home directories. Start calls it.
 func (c *Cluster) MakeDirectories(ctx context.Context) error {
 	for _, namenode := range c.activeNameNodes() {
 		if err := c.makeDirectories(ctx, namenode); err != nil {
@@ -21,8 +21,8 @@ func (c *Cluster) MakeDirectories(ctx context.Context) error {
 	return nil
 }
 
-// makeDirectories creates /tmp for all users, and the users' home directories, in the
-// HDFS of a NameNode.
+// makeDirectories creates /tmp and the users' home directories in the file system of a
+// NameNode.
 func (c *Cluster) makeDirectories(ctx context.Context, namenode *Daemon) error {
 	options, err := c.superuser(namenode)
 	if err != nil {
@@ -57,6 +57,6 @@ func (c *Cluster) makeDirectories(ctx context.Context, namenode *Daemon) error {
 	if err := client.MkdirAll("/tmp", 0o777); err != nil {
 		return err
 	}
-	// HDFS encodes the sticky bit as Unix does, not as os.ModeSticky.
+	// HDFS encodes the sticky bit as Unix does (01000), not as os.ModeSticky.
 	return client.Chmod("/tmp", 0o1777)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 )
 
-// External returns a Cluster for daemons that this package did not start and cannot
-// stop. The directory dir/client must have the clients' configuration. The kdc is nil on a
-// cluster without Kerberos; for one with it, PrepareKerberos has filled dir.
+// External returns a Cluster of daemons that this package did not start and cannot stop. The
+// directory dir/client must contain the clients' configuration. On a cluster without Kerberos,
+// kdc is nil. On a cluster with Kerberos, PrepareKerberos must have prepared dir.
 func External(dir string, kdc, nameNode, resourceManager *Daemon, nodes ...*Node) *Cluster {
 	return &Cluster{
 		paths: paths{dir}, logger: slog.New(slog.DiscardHandler), kdc: kdc,
@@ -17,7 +17,7 @@ func External(dir string, kdc, nameNode, resourceManager *Daemon, nodes ...*Node
 	}
 }
 
-// ExternalDaemon returns a Daemon for External, with a name and the addresses of its endpoints.
+// ExternalDaemon returns a Daemon for External with the given name and addresses.
 func ExternalDaemon(name string, endpoints map[Endpoint]string) *Daemon {
 	return &Daemon{
 		name: name, endpoints: endpoints, logger: slog.New(slog.DiscardHandler),
@@ -25,22 +25,26 @@ func ExternalDaemon(name string, endpoints map[Endpoint]string) *Daemon {
 	}
 }
 
-// Kerberos is what daemons and clients of an External cluster with Kerberos need.
+// Kerberos is the Kerberos set-up of an External cluster. PrepareKerberos creates it.
 type Kerberos struct {
-	// KDC has the principals of all daemons and users.
+	// KDC contains the principals of all daemons and users.
 	KDC *kdctest.KDC
-	// Clients and Daemons are properties of any of Hadoop's configuration files.
+	// Clients and Daemons are the Hadoop properties that clients and daemons need, for any of
+	// Hadoop's configuration files.
 	Clients, Daemons Properties
-	// DaemonKeytab is the keytab that Daemons name.
+	// DaemonKeytab is the path of the keytab in the properties Daemons.
 	DaemonKeytab string
-	// Keytabs are the files to have as DaemonKeytab, by host: each has the host's keys alone.
+	// Keytabs are the paths of the keytabs of the hosts, by host name. Each contains only the
+	// keys of the host's daemons, and must be available on the host as DaemonKeytab.
 	Keytabs map[string]string
-	// Classes is a directory of Java classes that daemons load in place of Hadoop's.
+	// Classes is a directory of Java classes that replace classes of Hadoop in the daemons. It
+	// must precede Hadoop's jars on the class path.
 	Classes string
 }
 
-// PrepareKerberos makes an External cluster's Kerberos in dir. The KDC will listen at
-// address, and services are those of each host, such as "nn", and always "HTTP".
+// PrepareKerberos prepares Kerberos for an External cluster: it creates the KDC's database and
+// keytabs in dir. The KDC will listen at address (host:port). services lists the names of each
+// host's services, such as "nn"; PrepareKerberos adds "HTTP" for each host.
 func PrepareKerberos(ctx context.Context, dir, address string, services map[string][]string, logger *slog.Logger) (*Kerberos, error) {
 	java, err := findJava(ctx)
 	if err != nil {

@@ -13,20 +13,22 @@ import (
 	"time"
 )
 
-// clusterVariable is the environment variable that every daemon has, with the cluster's directory
-// as its value. By it, the guard and killProcesses recognize the cluster's daemons.
+// clusterVariable is an environment variable of every daemon. Its value is the cluster's
+// directory. The guard and killProcesses recognize the cluster's daemons by this variable.
 const clusterVariable = "BOBBIN_CLUSTER_DIR"
 
-// containerMark returns the text with which a variable begins in the environment of all
-// containers of the cluster in dir, and of no other process. YARN sets this variable, LOG_DIRS.
+// containerMark returns a text that is in the environment of every container of the cluster in
+// the directory dir, and in no other process: the beginning of LOG_DIRS=VALUE. NodeManagers set
+// this variable.
 func containerMark(dir string) string { return "LOG_DIRS=" + dir + "/" }
 
-// guardScript stops a cluster when its owner, the process that started it, has
-// ended, even by SIGKILL. It notices this at its stdin, a pipe that the owner keeps open.
+// guardScript stops a cluster when its owner, the process that started the cluster, has ended,
+// even by SIGKILL. Stdin is a pipe from the owner, so the script's read returns when the owner
+// ends.
 //
-// It finds daemons and containers by their environment, so that it misses none. It
-// first sends SIGTERM, on which NodeManagers end their containers. After 5 s it kills the
-// processes that are left, until there are none.
+// The script finds daemons and containers by their environment variables, so it also finds
+// those whose parent has ended. It first sends SIGTERM, on which NodeManagers stop their
+// containers. After 5 seconds it sends SIGKILL to the remaining processes until none is left.
 const guardScript = `
 read -r word
 [ "$word" = released ] && exit 0
@@ -62,7 +64,8 @@ while [ $left = yes ]; do
 done
 `
 
-// guard is the process that runs guardScript. It lives longer than the cluster's owner.
+// guard is the process that runs guardScript. It continues to run when the cluster's owner
+// ends.
 type guard struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -81,7 +84,7 @@ func startGuard(dir string) (*guard, error) {
 	return &guard{cmd: cmd, stdin: stdin}, nil
 }
 
-// release makes the guard end without stopping the cluster.
+// release ends the guard without stopping the cluster.
 func (g *guard) release() error {
 	_, err := io.WriteString(g.stdin, "released\n")
 	if closeErr := g.stdin.Close(); err == nil {
@@ -96,8 +99,8 @@ func (g *guard) release() error {
 	return nil
 }
 
-// killProcesses kills the processes that are left of the cluster in a directory. It repeats this
-// until none is left or ctx ends.
+// killProcesses kills all processes of the cluster in a directory. It repeats this until no
+// process is left or ctx ends.
 func killProcesses(ctx context.Context, dir string) error {
 	for {
 		left, err := clusterProcesses(dir)
@@ -117,8 +120,7 @@ func killProcesses(ctx context.Context, dir string) error {
 	}
 }
 
-// clusterProcesses returns the processes of the daemons and containers of the cluster in a
-// directory.
+// clusterProcesses returns the daemons and container processes of the cluster in a directory.
 func clusterProcesses(dir string) ([]process, error) {
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -130,8 +132,8 @@ func clusterProcesses(dir string) ([]process, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The process is identified before its environment is read. Otherwise it could be another
-		// process, with the same id, that gets the signal.
+		// Identify the process before reading its environment. In the other order, the id could
+		// already belong to a new process, which the caller would then signal.
 		p, err := identify(pid)
 		if err != nil {
 			continue

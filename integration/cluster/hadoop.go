@@ -28,30 +28,32 @@ var hadoopVersionForm = regexp.MustCompile(`^\d+\.\d+\.\d+[A-Za-z0-9.-]*$`)
 // hadoop is a Hadoop release whose jars are on this machine.
 type hadoop struct {
 	version   string
-	classPath []string // jars, in Maven's order
-	cacheDir  string   // directory with cached results of Maven for this release and pom.xml
+	classPath []string // paths of the jars, in Maven's order
+	cacheDir  string   // directory for cached results of Maven for this release and pom.xml
 }
 
-// Jars returns the paths of a Hadoop release's jars, in the order of the class path.
-// Maven downloads jars that are missing on this machine.
+// Jars returns the paths of a Hadoop release's jars, in the order of the class path. Maven
+// downloads jars that are not on this machine.
 func Jars(ctx context.Context, version string, logger *slog.Logger) ([]string, error) {
 	return JarsOf(ctx, pom, version, logger)
 }
 
-// JarsOf returns the paths of the jars of the dependencies of pom, the content of a pom.xml with
-// the property hadoop.version. Jars does this for the pom.xml of this package.
+// JarsOf returns the paths of the jars of the dependencies in pom, the content of a pom.xml,
+// for the given value of the property hadoop.version. Jars does the same for this package's
+// pom.xml.
 func JarsOf(ctx context.Context, pom []byte, version string, logger *slog.Logger) ([]string, error) {
 	h, err := resolve(ctx, pom, version, logger)
 	return h.classPath, err
 }
 
-// findHadoop resolves the jars of a Hadoop release.
+// findHadoop returns the Hadoop release with the given version. Maven downloads jars that are
+// not on this machine.
 func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoop, error) {
 	return resolve(ctx, pom, version, logger)
 }
 
-// resolve resolves the dependencies of a pom.xml with Maven. It caches the class path in the
-// user's cache directory, because Maven takes seconds.
+// resolve resolves the dependencies in a pom.xml with Maven. It caches the resulting class path
+// in the user's cache directory, because Maven needs seconds.
 func resolve(ctx context.Context, pom []byte, version string, logger *slog.Logger) (hadoop, error) {
 	if !hadoopVersionForm.MatchString(version) {
 		return hadoop{}, fmt.Errorf("%q is no Hadoop version: it must look like %s", version, DefaultHadoopVersion)
@@ -64,8 +66,8 @@ func resolve(ctx context.Context, pom []byte, version string, logger *slog.Logge
 	if err != nil {
 		return hadoop{}, err
 	}
-	// Test packages start clusters in parallel, but Maven's local repository does not
-	// support two concurrent downloads.
+	// Maven's local repository does not support concurrent downloads, but go test runs the
+	// tests of several packages at the same time.
 	unlock, err := lockWait(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
 		return hadoop{}, err
@@ -95,12 +97,12 @@ func resolve(ctx context.Context, pom []byte, version string, logger *slog.Logge
 	return h, nil
 }
 
-// cacheDir creates and returns the cache directory for a pom.xml and a Hadoop release. Its
-// name has a hash of pom, so that a changed pom.xml is resolved again.
+// cacheDir creates and returns the cache directory for a pom.xml and a Hadoop release. Its name
+// contains a hash of pom, so that a change of the pom.xml invalidates the cache.
 func cacheDir(pom []byte, version string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
-		// There may be no home directory, for example in a container.
+		// The user may have no home directory, for example in a container.
 		base = filepath.Join(os.TempDir(), fmt.Sprintf("bobbin-cache-%d", os.Getuid()))
 	}
 	sum := sha256.Sum256(pom)
@@ -111,7 +113,8 @@ func cacheDir(pom []byte, version string) (string, error) {
 	return dir, nil
 }
 
-// readClassPath returns the jars that file lists, or nil if the file or a jar is missing.
+// readClassPath returns the jars in a cached class path. It returns nil if the file or one of
+// the jars does not exist.
 func readClassPath(file string) []string {
 	content, err := os.ReadFile(file)
 	if err != nil {

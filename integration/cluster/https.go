@@ -22,18 +22,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/keystore"
 )
 
-// storePassword is the password of keystore and truststore.
 const storePassword = "geheim"
 
-// keystore and truststore are the files with the certificate that all web servers share. They
-// exist only on a cluster with Options.HTTPS.
+// keystore and truststore return the paths of the files with the certificate that all web
+// servers use. The files exist only on a cluster with Options.HTTPS.
 func (p paths) keystore() string   { return filepath.Join(p.dir, "conf", "keystore.p12") }
 func (p paths) truststore() string { return filepath.Join(p.dir, "conf", "truststore.p12") }
 
-// webKeys replaces the keys of web servers' HTTP addresses by the keys of their HTTPS addresses.
+// webKeys replaces a property name for an HTTP address by the name for the HTTPS address.
 var webKeys = strings.NewReplacer("http-address", "https-address", "http.address", "https.address", "webapp.address", "webapp.https.address")
 
-// webKey returns the key of a web server's address on this cluster. key is the key for HTTP.
+// webKey returns the name of the property for a web server's address on this cluster. key is
+// the name of the property for its HTTP address.
 func (p properties) webKey(key string) string {
 	if p.options.HTTPS {
 		return webKeys.Replace(key)
@@ -41,8 +41,8 @@ func (p properties) webKey(key string) string {
 	return key
 }
 
-// https returns the properties that make web servers use HTTPS. It returns none if
-// Options.HTTPS is false.
+// https returns the properties with which web servers use HTTPS, or none if Options.HTTPS is
+// false.
 func (p properties) https() site {
 	if !p.options.HTTPS {
 		return site{}
@@ -59,7 +59,8 @@ func (p properties) https() site {
 	}
 }
 
-// writeStores creates a certificate of all hosts, and writes keystore and truststore.
+// writeStores creates one certificate for all hosts and writes it to the keystore and the
+// truststore.
 func (p paths) writeStores(nodes []NodeSpec) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -94,18 +95,19 @@ func (p paths) writeStores(nodes []NodeSpec) error {
 	return errors.Join(os.WriteFile(p.keystore(), keystore, 0o600), os.WriteFile(p.truststore(), trusted, 0o644))
 }
 
-// webClient sends requests to the daemons' web servers, whose URLs begin with scheme.
+// webClient is an HTTP transport for requests to the daemons' web servers. scheme is the scheme
+// of the servers' URLs.
 type webClient struct {
 	http.RoundTripper
 	scheme string
 }
 
-// plainWeb returns a webClient for HTTP. It keeps no idle connections, because they would outlive
-// the cluster.
+// plainWeb returns a webClient for HTTP without idle connections, which would outlive the
+// cluster.
 func plainWeb() webClient { return webClient{&http.Transport{DisableKeepAlives: true}, "http"} }
 
-// webServers returns a webClient for the web servers of the cluster in the directory. It uses
-// HTTPS if the cluster does.
+// webServers returns a webClient for the web servers of the cluster in the directory. The
+// client uses HTTPS if the cluster has a truststore.
 func (p paths) webServers() (webClient, error) {
 	trusted, err := keystore.LoadTrusted(p.truststore(), storePassword)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,16 +18,16 @@ const minimumJava = 17
 const javaAdvice = "install a Java runtime of version 17 or newer (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; " +
 	"Fedora: dnf install java-17-openjdk-headless), or point JAVA_HOME at one"
 
-// java is the Java runtime that runs the daemons.
+// java is the Java runtime of the daemons.
 type java struct {
-	path    string // of the java command
-	version string // as the command prints it, such as "17.0.15"
+	path    string // path of the java command
+	version string // such as "17.0.15"
 	feature int    // feature release, such as 17
 	build   string // everything that java -version prints
 }
 
-// findJava returns the Java runtime in JAVA_HOME or, if that is not set, on the PATH. It fails if
-// the runtime is older than minimumJava.
+// findJava returns the Java runtime in JAVA_HOME or, if JAVA_HOME is not set, on the PATH. It
+// fails if the runtime is older than minimumJava.
 func findJava(ctx context.Context) (java, error) {
 	path, from := "", "the PATH"
 	if home := os.Getenv("JAVA_HOME"); home != "" {
@@ -59,8 +59,8 @@ func findJava(ctx context.Context) (java, error) {
 
 var javaVersionLine = regexp.MustCompile(`version "((?:1\.)?(\d+)[^"]*)"`)
 
-// parseJavaVersion parses the output of java -version, also of releases before 9
-// (1.8 and so on).
+// parseJavaVersion parses the output of java -version. It also parses versions before 9, such
+// as 1.8.
 func parseJavaVersion(output string) (version string, feature int, ok bool) {
 	match := javaVersionLine.FindStringSubmatch(output)
 	if match == nil {

@@ -31,7 +31,7 @@ func TestParseJavaVersion(t *testing.T) {
 }
 
 func TestMissingToolsAreNamedWithTheirInstallation(t *testing.T) {
-	// Java is too old, and Maven is missing.
+	// This Java is too old, and Maven is missing.
 	bin := filepath.Join(t.TempDir(), "bin")
 	require.NoError(t, os.Mkdir(bin, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "java"), []byte("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n"), 0o755))

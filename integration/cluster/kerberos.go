@@ -24,27 +24,27 @@ import (
 
 const kdcName = "kdc"
 
-// Users of a cluster with Kerberos. All have the same Password.
+// Users of a cluster with Kerberos. Password is the password of each.
 const (
 	Alice    = "alice"
 	Bob      = "bob"
-	Gateway  = "gateway" // proxy user, who may act for Alice
+	Gateway  = "gateway" // proxy user, which may impersonate Alice
 	Password = "geheim"
 )
 
-// kdcDir returns the directory with the KDC's database, krb5.conf and the keytabs.
+// kdcDir returns the directory of the KDC's database, krb5.conf and the keytabs.
 func (p paths) kdcDir() string             { return filepath.Join(p.dir, "kdc") }
 func (p paths) keytab(owner string) string { return filepath.Join(p.kdcDir(), owner+".keytab") }
 func (p paths) replacements() string       { return filepath.Join(p.dir, "conf", "replacements") }
 
-// servicesKeytab is the owner, in paths.keytab, of the keytab with the keys of all daemons.
+// servicesKeytab is the argument of paths.keytab for the keytab with the keys of all daemons.
 const servicesKeytab = "services"
 
-// KDC returns the daemon with the KDC; nil on a cluster without Kerberos.
+// KDC returns the KDC's daemon, or nil on a cluster without Kerberos.
 func (c *Cluster) KDC() *Daemon { return c.kdc }
 
-// Kerberos returns the cluster's KDC for tests that configure logins or change principals; nil on
-// a cluster without Kerberos.
+// Kerberos returns the cluster's KDC for tests that configure logins or change principals. It
+// returns nil on a cluster without Kerberos.
 func (c *Cluster) Kerberos() *kdctest.KDC {
 	if c.kdc == nil {
 		return nil
@@ -55,8 +55,8 @@ func (c *Cluster) Kerberos() *kdctest.KDC {
 // Keytab returns the path of a user's keytab.
 func (c *Cluster) Keytab(user string) string { return c.paths.keytab(user) }
 
-// webServers returns a client of the daemons' web servers. On a cluster with Kerberos, the client
-// logs in as their administrator.
+// webServers returns a client for the daemons' web servers. On a cluster with Kerberos, the
+// client authenticates with the principal HTTP/127.0.0.1.
 func (c *Cluster) webServers(ctx context.Context) (webClient, error) {
 	servers, err := c.paths.webServers()
 	if c.kdc == nil || err != nil {
@@ -75,14 +75,15 @@ func (c *Cluster) webServers(ctx context.Context) (webClient, error) {
 	return servers, nil
 }
 
-// superuser returns the options of a client that is the superuser of a NameNode: the user who runs
-// the NameNode or, on a cluster with Kerberos, the NameNode's own principal.
+// superuser returns the options of an HDFS client that acts as the superuser of a NameNode.
+// This is the user who runs the NameNode or, on a cluster with Kerberos, the NameNode's own
+// principal.
 func (c *Cluster) superuser(namenode *Daemon) (hdfs.ClientOptions, error) {
 	options := hdfs.ClientOptions{Addresses: []string{namenode.Address(RPC)}}
 	if c.kdc == nil {
 		account, err := user.Current()
 		if err == nil {
-			options.User = account.Username // runs the NameNode
+			options.User = account.Username // the same user runs the NameNode
 		}
 		return options, err
 	}
@@ -103,8 +104,8 @@ func (c *Cluster) superuser(namenode *Daemon) (hdfs.ClientOptions, error) {
 	return options, login.Login()
 }
 
-// prepareKerberos creates the KDC's database with the principals of all daemons and
-// users, and returns the KDC's state and environment.
+// prepareKerberos creates the KDC's database with the principals of all daemons and users. It
+// returns the KDC's daemon and the environment variables for it.
 func (c *Cluster) prepareKerberos(ctx context.Context, options Options) (daemonState, []string, error) {
 	fail := func(err error) (daemonState, []string, error) { return daemonState{}, nil, err }
 	address, err := c.ports.Reserve(masterHost)
@@ -123,8 +124,9 @@ func (c *Cluster) prepareKerberos(ctx context.Context, options Options) (daemonS
 	return daemonState{Name: kdcName, Command: command, Endpoints: map[Endpoint]string{RPC: address}}, kdc.Environ(), err
 }
 
-// createKDC creates the database of a KDC that will listen at address, with users and the
-// principals of daemons, and their keytabs. encryption is Options.Encryption.
+// createKDC creates the database of a KDC with the users and the given principals of daemons,
+// and writes their keytabs. address is where the KDC will listen. encryption is
+// Options.Encryption.
 func (p paths) createKDC(ctx context.Context, address, encryption string, daemons []string) (*kdctest.KDC, error) {
 	if err := os.RemoveAll(p.kdcDir()); err != nil {
 		return nil, err
@@ -147,7 +149,8 @@ func (p paths) createKDC(ctx context.Context, address, encryption string, daemon
 	return kdc, nil
 }
 
-// kerberos returns the properties of a secure cluster for daemons and clients.
+// kerberos returns the properties of daemons and clients on a cluster with Kerberos, or none on
+// another cluster.
 func (p properties) kerberos() site {
 	if !p.options.Kerberos {
 		return site{}
@@ -169,14 +172,14 @@ func (p properties) kerberos() site {
 			"yarn.admin.acl":                 "rm",
 		},
 		capacityScheduler: Properties{
-			// By default, anyone may kill anyone's applications.
+			// By default, every user may kill every application.
 			"yarn.scheduler.capacity.root.acl_administer_queue": "rm",
 		},
 	}
 }
 
-// kerberosDaemon returns the properties that all daemons of a secure cluster have in addition to
-// those of kerberos.
+// kerberosDaemon returns the additional properties of daemons on a cluster with Kerberos, or
+// none on another cluster.
 func (p properties) kerberosDaemon() site {
 	if !p.options.Kerberos {
 		return site{}
@@ -184,10 +187,10 @@ func (p properties) kerberosDaemon() site {
 	keytab := p.paths.keytab(servicesKeytab)
 	s := site{
 		core: Properties{
-			// The ResourceManager may act for all users, because it renews their tokens.
+			// The ResourceManager may impersonate all users, because it renews their tokens.
 			"hadoop.proxyuser.rm.hosts":  "*",
 			"hadoop.proxyuser.rm.groups": "*",
-			// The gateway may act for Alice only.
+			// The gateway may impersonate only Alice.
 			"hadoop.proxyuser." + Gateway + ".hosts": "*",
 			"hadoop.proxyuser." + Gateway + ".users": Alice,
 		},
@@ -197,7 +200,7 @@ func (p properties) kerberosDaemon() site {
 			"dfs.web.authentication.kerberos.principal":       "HTTP/_HOST@" + kdctest.Realm,
 			"dfs.web.authentication.kerberos.keytab":          keytab,
 			"dfs.namenode.kerberos.internal.spnego.principal": "HTTP/_HOST@" + kdctest.Realm,
-			// Without HTTPS, DataNodes would have to listen on ports below 1024.
+			// Without HTTPS, secure DataNodes would have to listen on ports below 1024.
 			"ignore.secure.ports.for.testing": strconv.FormatBool(!p.options.HTTPS),
 		},
 		yarn: Properties{
@@ -223,8 +226,8 @@ func (p properties) kerberosDaemon() site {
 //go:embed SecureIOUtils.java
 var secureIOUtils []byte
 
-// compileReplacements compiles the class that NodeManagers of a secure cluster need in
-// place of Hadoop's, for the oldest supported Java.
+// compileReplacements compiles SecureIOUtils, which replaces Hadoop's class of the same name in
+// the NodeManagers of a secure cluster. The target is the oldest supported Java release.
 func compileReplacements(ctx context.Context, java java, jars []string, dir string) error {
 	source := filepath.Join(dir, "SecureIOUtils.java")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -248,7 +251,8 @@ func compileReplacements(ctx context.Context, java java, jars []string, dir stri
 	return nil
 }
 
-// launchKDC starts the KDC, if there is one, and returns when it listens.
+// launchKDC starts the KDC and waits until it listens. It does nothing on a cluster without
+// Kerberos.
 func (c *Cluster) launchKDC(ctx context.Context) error {
 	if c.kdc == nil {
 		return nil

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// paths returns the paths below a cluster's directory:
+// paths computes the paths below a cluster's directory:
 //
 //	cluster.json   the daemons, their commands, addresses and processes
-//	lock           held while a process starts, stops or owns the cluster
+//	lock           locked while a process starts, stops or owns the cluster
 //	client/        the clients' configuration directory
 //	conf/DAEMON/   each daemon's configuration directory
 //	conf/web/      the web.xml files of HDFS's web servers, on the class path of all daemons
-//	logs/          what each daemon printed
+//	logs/          the daemons' output
 //	hdfs/, yarn/   the NameNodes' and the ResourceManager's data
 //	node-N/        a node's blocks, localized files and container logs
 //	tmp/           the daemons' temporary files
-//	classes/       lists of the classes that daemons have loaded, if there is no classArchive
+//	classes/       lists of the classes that daemons have loaded, if no classArchive exists
 type paths struct{ dir string }
 
 func (p paths) state() string                { return filepath.Join(p.dir, "cluster.json") }
@@ -47,7 +47,7 @@ func (p paths) containerLogDir(index int) string {
 }
 func (p paths) nodeRecoveryDir(index int) string { return filepath.Join(p.node(index), "recovery") }
 
-// clean removes the files of a cluster, except the logs and the lock.
+// clean removes the files of an earlier cluster in the directory, except the logs and the lock.
 func (p paths) clean() error {
 	made := []string{p.state(), p.client(), p.tmp(), p.classes()}
 	for _, name := range []string{"conf", "hdfs", "yarn"} {
@@ -61,8 +61,8 @@ func (p paths) clean() error {
 	return errors.Join(errs...)
 }
 
-// log4j is the Log4j configuration of all daemons. It logs to standard error, which goes to the
-// daemon's log file.
+// log4j is the Log4j configuration of all daemons. They log to standard error, which is
+// redirected to the daemon's log file.
 const log4j = `log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -81,8 +81,8 @@ log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
 const webXML = `<web-app xmlns="http://java.sun.com/xml/ns/javaee" version="2.5"></web-app>
 `
 
-// fairScheduler defines the FairScheduler's queues. ApplicationMasters may use all resources of a
-// queue.
+// fairScheduler is the allocation file of YARN's FairScheduler. ApplicationMasters may use all
+// resources of a queue.
 const fairScheduler = `<allocations>
   <queue name="default"/>
   <queue name="batch"/>
@@ -91,14 +91,14 @@ const fairScheduler = `<allocations>
 </allocations>
 `
 
-// write creates the directories and writes all configuration files.
+// write creates the cluster's directories and writes all configuration files.
 func (p paths) write(settings properties) error {
 	hostname, err := os.Hostname()
 	if err != nil {
 		return err
 	}
-	// The JVMs resolve names only by this file, without waiting for a DNS server. Daemons use
-	// the first name in each line, which is the address itself.
+	// The JVMs resolve names only through this file, so that they never wait for a DNS server.
+	// The first name in each line is the address itself, which Daemons use as the host's name.
 	hosts := masterHost + " " + masterHost + " localhost " + hostname + "\n"
 	topology := ""
 	for _, node := range settings.options.Nodes {
@@ -152,7 +152,8 @@ func (p paths) write(settings properties) error {
 	return nil
 }
 
-// write writes the files of a configuration directory.
+// write writes the configuration files to the directory dir. It writes no file for nil
+// properties.
 func (s site) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -176,8 +177,8 @@ func (s site) write(dir string) error {
 	return nil
 }
 
-// lastLines returns the last count lines of a daemon's output, without the banner
-// that lists the class path. It truncates long lines.
+// lastLines returns the last count lines of a daemon's output. It omits the banner with the
+// class path (STARTUP_MSG) and truncates long lines.
 func lastLines(output []byte, count int) string {
 	const width = 400
 	var lines []string

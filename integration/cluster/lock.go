@@ -11,8 +11,8 @@ import (
 
 var errLocked = errors.New("locked by another process")
 
-// tryLock locks a file until unlock is called or the process ends. It creates the file if it does
-// not exist. It fails with errLocked if another process has locked the file.
+// tryLock locks a file until the caller calls unlock or this process ends. It creates the file
+// if the file does not exist. It fails with errLocked if the file is locked already.
 func tryLock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -28,7 +28,7 @@ func tryLock(path string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// lockWait locks a file as tryLock does, but waits until the lock is free or ctx ends.
+// lockWait is like tryLock, but waits until the file is unlocked or ctx ends.
 func lockWait(ctx context.Context, path string) (unlock func(), err error) {
 	for {
 		unlock, err = tryLock(path)

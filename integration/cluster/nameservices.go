@@ -14,10 +14,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// Nameservices of a cluster with Options.HA.
+// Names of the nameservices of a cluster with Options.HA.
 const (
-	East = "east" // has two NameNodes
-	West = "west" // has one
+	East = "east" // with two NameNodes
+	West = "west" // with one NameNode
 )
 
 const (
@@ -25,12 +25,13 @@ const (
 	westNameNodeName   = "namenode-west"
 )
 
-// nameNode says which NameNode a daemon is. service is the nameservice, "" on a cluster without
-// nameservices. id is the NameNode's id in the nameservice, "" if it is the only one there.
+// nameNode describes the role of a NameNode. daemon is the name of its daemon. service is its
+// nameservice, or "" on a cluster without nameservices. id is its NameNode id in the
+// nameservice, or "" if it is the nameservice's only NameNode.
 type nameNode struct{ daemon, service, id string }
 
-// nameNodes returns the cluster's NameNodes. The first is the one of the default file system that
-// becomes active.
+// nameNodes returns the cluster's NameNodes. The first is the NameNode of the default file
+// system that Start makes active.
 func (o Options) nameNodes() []nameNode {
 	if !o.HA {
 		return []nameNode{{daemon: nameNodeName}}
@@ -38,7 +39,8 @@ func (o Options) nameNodes() []nameNode {
 	return []nameNode{{nameNodeName, East, "a"}, {secondNameNodeName, East, "b"}, {westNameNodeName, West, ""}}
 }
 
-// nameservices returns the properties by which clients and daemons find the NameNodes.
+// nameservices returns the properties with the addresses of the NameNodes and, with Options.HA,
+// the nameservices.
 func (p properties) nameservices() site {
 	s := site{core: Properties{"fs.defaultFS": "hdfs://" + p.endpoints[nameNodeName][RPC]}, hdfs: Properties{}}
 	if p.options.HA {
@@ -60,7 +62,6 @@ func (p properties) nameservices() site {
 	return s
 }
 
-// nameNode returns the configuration of a NameNode.
 func (p properties) nameNode(namenode nameNode) site {
 	s := p.daemon()
 	s.hdfs["dfs.namenode.name.dir"] = fileURI(p.paths.nameDir(namenode.daemon))
@@ -75,8 +76,8 @@ func (p properties) nameNode(namenode nameNode) site {
 	return s
 }
 
-// activeNameNodes returns the NameNodes that are active after the start, the default file
-// system's first.
+// activeNameNodes returns the NameNodes that are active after Start, first the default file
+// system's.
 func (c *Cluster) activeNameNodes() []*Daemon {
 	active := []*Daemon{c.namenode}
 	for _, namenode := range c.otherNameNodes {
@@ -87,8 +88,8 @@ func (c *Cluster) activeNameNodes() []*Daemon {
 	return active
 }
 
-// Activate makes namenode, a standby of East, the active NameNode. The NameNode that was active
-// before must not run. If namenode is still starting, Activate waits for it.
+// Activate makes namenode, the standby of East, active. The NameNode that was active must not
+// be running. Activate waits if namenode is still starting.
 func (c *Cluster) Activate(ctx context.Context, namenode *Daemon) error {
 	options := ipc.Options{Protocol: "org.apache.hadoop.ha.HAServiceProtocol"}
 	if c.kdc == nil {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Options describe a cluster, by default two nodes in two racks.
+// Options describes a cluster. The zero value describes a cluster with two nodes in two racks.
 type Options struct {
-	// Dir is the directory for configuration, data and logs. Default: a new one below
-	// os.TempDir, which Stop removes. If Dir is set, Stop keeps the logs.
+	// Dir is the directory for configuration, data and logs. Default: a new directory below
+	// os.TempDir, which Stop removes. If Dir is set, Stop does not remove the logs.
 	Dir string
-	// HadoopVersion is a release, such as "3.3.6". Default: DefaultHadoopVersion.
+	// HadoopVersion is a Hadoop release, such as "3.3.6". Default: DefaultHadoopVersion.
 	HadoopVersion string
 	// Nodes are hosts with a DataNode and a NodeManager. Default: DefaultNodes.
 	Nodes []NodeSpec
@@ -24,54 +24,55 @@ type Options struct {
 	Core, HDFS, YARN Properties
 	// CapacityScheduler overrides properties in capacity-scheduler.xml.
 	CapacityScheduler Properties
-	// ShuffleService makes NodeManagers run MapReduce's shuffle service. Each service listens
-	// on a different port, because all NodeManagers are on one machine.
+	// ShuffleService enables MapReduce's shuffle service in the NodeManagers. Each service
+	// listens on a different port, because all NodeManagers are on one machine.
 	ShuffleService bool
-	// FairScheduler selects YARN's FairScheduler instead of the CapacityScheduler, with the
-	// same queues.
+	// FairScheduler selects YARN's FairScheduler instead of the CapacityScheduler. The queues
+	// are the same.
 	FairScheduler bool
-	// HA gives HDFS two nameservices: East, the default file system, with two NameNodes, of
-	// which the first is active, and West with one.
+	// HA configures two nameservices in HDFS. East is the default file system and has two
+	// NameNodes, of which the first is active after Start. West has one NameNode.
 	HA bool
-	// Kerberos makes the cluster secure: a KDC, Kerberos for all daemons and clients,
-	// and access control lists. Its users are Alice, Bob and Gateway.
+	// Kerberos makes the cluster secure: it has a KDC, Kerberos authentication of all daemons
+	// and clients, and access control lists. The users are Alice, Bob and Gateway.
 	Kerberos bool
-	// Encryption is the type of all keys of a cluster with Kerberos, such as
+	// Encryption is the encryption type of all keys on a cluster with Kerberos, such as
 	// "aes256-cts-hmac-sha384-192". Default: AES with SHA-1.
 	Encryption string
-	// SPNEGO makes the web servers of a cluster with Kerberos ask for it. Without, they
-	// answer any reader, and the ResourceManager takes no submissions by REST.
+	// SPNEGO makes web servers on a cluster with Kerberos require authentication. Without
+	// SPNEGO, they answer everybody's GET requests, and the ResourceManager accepts no
+	// submissions by REST.
 	SPNEGO bool
-	// HTTPS makes all web servers use HTTPS. Their certificate is in the truststore that the
-	// clients' ssl-client.xml names.
+	// HTTPS makes all web servers use HTTPS. The clients' ssl-client.xml contains the path of a
+	// truststore with the servers' certificate.
 	HTTPS bool
-	// Detached makes the daemons outlive this process, for Attach. Otherwise they end
-	// with this process, even if it is killed.
+	// Detached makes the daemons continue to run when this process ends, for Attach. Otherwise
+	// they are stopped when this process ends, even if it is killed.
 	Detached bool
-	// Logger receives the progress of starting and stopping. Default: none.
+	// Logger logs the progress of starting and stopping. Default: no logging.
 	Logger *slog.Logger
 }
 
-// NodeSpec is one host of a cluster.
+// NodeSpec describes one host of a cluster.
 type NodeSpec struct {
-	// Host is the node's host name. It is an IPv4 loopback address, because this is the only
-	// way to give each node a different host without being root. It should not be 127.0.0.2,
-	// which some systems resolve to the machine's name.
+	// Host is the node's host name. It must be an IPv4 loopback address: without root, only
+	// loopback addresses can give each node a different host. It should not be 127.0.0.2, which
+	// some systems resolve to the machine's name.
 	Host string
-	// Rack is the node's place in the network topology, such as "/rack-a".
+	// Rack is the node's rack in the network topology, such as "/rack-a".
 	Rack string
-	// MemoryMB is the memory for containers, in MiB. Default: 8192.
+	// MemoryMB is the memory that YARN can allocate on the node, in MiB. Default: 8192.
 	MemoryMB int
-	// VCores is the number of virtual cores for containers. Default: 8.
+	// VCores is the number of virtual cores that YARN can allocate on the node. Default: 8.
 	VCores int
 	// HDFS overrides properties in the DataNode's hdfs-site.xml.
 	HDFS Properties
-	// PrivilegedPort makes the DataNode transfer data at a port below 1024. Then only root can
-	// start it.
+	// PrivilegedPort makes the DataNode serve data at a port below 1024. Only root can start
+	// such a DataNode.
 	PrivilegedPort bool
 }
 
-// DefaultNodes returns the two nodes of the usual cluster.
+// DefaultNodes returns the two nodes of a cluster whose Options.Nodes is nil.
 func DefaultNodes() []NodeSpec {
 	return []NodeSpec{
 		{Host: "127.0.0.11", Rack: "/rack-a"},
@@ -79,7 +80,7 @@ func DefaultNodes() []NodeSpec {
 	}
 }
 
-// withDefaults checks the options, adds defaults, and creates the directory.
+// withDefaults validates the options, sets defaults, and creates the directory.
 func (o Options) withDefaults() (Options, error) {
 	if o.HadoopVersion == "" {
 		o.HadoopVersion = DefaultHadoopVersion
@@ -130,8 +131,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, os.MkdirAll(dir, 0o755)
 }
 
-// cleanDir returns a directory's absolute path. It rejects characters that Hadoop's
-// configuration or Java's class path would interpret.
+// cleanDir returns the absolute path of a directory. It rejects a path with a character that
+// has a special meaning in Hadoop's configuration or in Java's class path.
 func cleanDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startSleep starts a process that would run for long, reaped when it ends.
+// startSleep starts a process that sleeps for ten minutes. The process is reaped when it ends,
+// and killed when the test ends.
 func startSleep(t *testing.T, environ ...string) process {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
@@ -40,7 +41,7 @@ func TestSignalReachesOnlyTheIdentifiedProcess(t *testing.T) {
 	p := startSleep(t)
 	require.True(t, p.alive())
 
-	// A process with the same id but another start time or boot is another.
+	// A process with the same id but a different start time or boot is a different process.
 	for name, other := range map[string]process{
 		"recycled id":  {PID: p.PID, Start: p.Start - 1, Boot: p.Boot},
 		"earlier boot": {PID: p.PID, Start: p.Start, Boot: "another"},
@@ -80,7 +81,8 @@ func TestKillProcessesEndsOnlyThoseOfTheDirectory(t *testing.T) {
 	}
 }
 
-// ownerEnv makes the test binary the owner of a guarded directory.
+// ownerEnv is an environment variable. If it is set to a directory, the test binary runs own
+// with this directory.
 const ownerEnv = "BOBBIN_TEST_GUARD_OWNER"
 
 func TestMain(m *testing.M) {
@@ -91,7 +93,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// own starts a guard and a daemon, prints the daemon's id, and waits for SIGKILL.
+// own starts a guard and a daemon, prints the ids of both processes, and waits until it is
+// killed.
 func own(dir string) {
 	_ = os.Unsetenv(ownerEnv)
 	guard, err := startGuard(dir)

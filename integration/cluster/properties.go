@@ -6,23 +6,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 )
 
-// site is the configuration of a daemon or of a client: a field for each file.
+// site is the configuration of a daemon or a client. Each field contains the properties in one
+// configuration file.
 type site struct {
 	core, hdfs, yarn  Properties
-	capacityScheduler Properties // only the ResourceManager's
+	capacityScheduler Properties // only for the ResourceManager
 	sslClient         Properties // nil without HTTPS
-	sslServer         Properties // only of daemons; nil without HTTPS
-	mapred            Properties // mapred-site.xml of NodeManagers with the shuffle service
+	sslServer         Properties // only for daemons; nil without HTTPS
+	mapred            Properties // mapred-site.xml, only for NodeManagers with the shuffle service
 }
 
 // properties computes the configuration of the cluster's daemons and clients.
 type properties struct {
 	options   Options
 	paths     paths
-	endpoints map[string]map[Endpoint]string // addresses by daemon
+	endpoints map[string]map[Endpoint]string // addresses by daemon name and endpoint
 }
 
-// client returns the configuration of clients.
 func (p properties) client() site {
 	rm := p.endpoints[resourceManagerName]
 	secure, services, https := p.kerberos(), p.nameservices(), p.https()
@@ -30,7 +30,7 @@ func (p properties) client() site {
 		core: services.core.with(secure.core, p.options.Core),
 		hdfs: Properties{
 			"dfs.replication": "1",
-			// Blocks are small, so that a test's file spreads over the nodes.
+			// Blocks are small, so that a test's file has blocks on several nodes.
 			"dfs.blocksize": strconv.Itoa(8 << 20),
 		}.with(services.hdfs, secure.hdfs, https.hdfs, p.options.HDFS),
 		yarn: Properties{
@@ -49,29 +49,30 @@ func (p properties) client() site {
 	}
 }
 
-// daemon returns the configuration that all daemons share.
+// daemon returns the configuration that is common to all daemons.
 func (p properties) daemon() site {
 	s := p.client()
 	s.sslServer = p.https().sslServer
 	secure := p.kerberosDaemon()
 	s.core = Properties{
 		"hadoop.tmp.dir": p.paths.tmp(),
-		// This is TableMapping without its cache. With the cache, the NameNode would look up
-		// a DataNode's rack by the address from which the DataNode connects, which is
-		// 127.0.0.1 for all DataNodes. The ResourceManager has its own cache.
+		// RawTableMapping is TableMapping without a cache. With the cache, the NameNode would
+		// look up a DataNode's rack by the address from which the DataNode connects, which is
+		// 127.0.0.1 for all DataNodes. The ResourceManager caches racks itself.
 		"net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping$RawTableMapping",
 		"net.topology.table.file.name":          p.paths.topology(),
-		// Daemons start at the same time and wait for one another.
+		// All daemons start at the same time, so they retry connections to daemons that do not
+		// listen yet.
 		"ipc.client.connect.retry.interval": "200",
 		"ipc.client.connect.max.retries":    "150",
-		// By default, this file is in the home directory.
+		// The default is a file in the home directory, which all clusters would share.
 		"hadoop.http.authentication.signature.secret.file": p.paths.httpSecret(),
 	}.with(secure.core, s.core)
 	s.hdfs = Properties{
 		"dfs.namenode.datanode.registration.ip-hostname-check": "false",
 		"dfs.namenode.fs-limits.min-block-size":                "1024",
 		"dfs.namenode.safemode.extension":                      "0",
-		// The data need not survive a power failure, and no disk space must be kept free.
+		// The data need not survive a power failure, and HDFS need not reserve disk space.
 		"dfs.namenode.edits.noeditlogchannelflush": "true",
 		"dfs.namenode.resource.du.reserved":        "0",
 		"dfs.datanode.du.reserved":                 "0",
@@ -79,15 +80,15 @@ func (p properties) daemon() site {
 	s.yarn = Properties{
 		"yarn.resourcemanager.connect.retry-interval.ms": "300",
 		"yarn.resourcemanager.scheduler.class":           p.scheduler(),
-		// By default, the FairScheduler makes a queue for each user, and gives memory in
+		// By default, the FairScheduler creates a queue for each user and rounds memory up to
 		// whole gigabytes.
 		"yarn.scheduler.fair.user-as-default-queue": "false",
 		"yarn.scheduler.increment-allocation-mb":    "128",
 		"yarn.resourcemanager.nodes.exclude-path":   p.paths.excludes(),
-		// Used if an option sets yarn.resourcemanager.recovery.enabled.
+		// Has an effect only if yarn.resourcemanager.recovery.enabled is set.
 		"yarn.resourcemanager.fs.state-store.uri": fileURI(p.paths.resourceManagerState()),
-		// The default, below /tmp, is shared by all ResourceManagers of a user, and each
-		// removes the others' files when it starts.
+		// By default, all ResourceManagers of a user share a directory below /tmp, in which
+		// each removes the others' files when it starts.
 		"yarn.node-attribute.fs-store.root-dir": fileURI(p.paths.nodeAttributes()),
 	}.with(secure.yarn, s.yarn)
 	return s
@@ -101,7 +102,6 @@ func (p properties) scheduler() string {
 	return schedulers + "capacity.CapacityScheduler"
 }
 
-// resourceManager returns the ResourceManager's configuration.
 func (p properties) resourceManager() site {
 	const prefix = "yarn.scheduler.capacity."
 	s := p.daemon()
@@ -111,18 +111,18 @@ func (p properties) resourceManager() site {
 		prefix + "root.default.maximum-capacity": "100",
 		prefix + "root.batch.capacity":           "50",
 		prefix + "root.batch.maximum-capacity":   "100",
-		// One user may use a queue's maximum, and ApplicationMasters the whole cluster.
+		// One user may use the whole queue, and ApplicationMasters may use the whole cluster.
 		prefix + "root.default.user-limit-factor": "100",
 		prefix + "root.batch.user-limit-factor":   "100",
 		prefix + "maximum-am-resource-percent":    "1.0",
-		// These two values are those of the file that comes with Hadoop.
+		// These two values are from the capacity-scheduler.xml in Hadoop's distribution.
 		prefix + "node-locality-delay": "40",
 		prefix + "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
 	}.with(p.kerberos().capacityScheduler, p.options.CapacityScheduler)
 	return s
 }
 
-// dataNode returns the configuration of a node's DataNode.
+// dataNode returns the configuration of the DataNode on the node with the given index.
 func (p properties) dataNode(index int) site {
 	host := p.options.Nodes[index].Host
 	addresses := p.endpoints[dataNodeName(index)]
@@ -140,7 +140,7 @@ func (p properties) dataNode(index int) site {
 	return s
 }
 
-// nodeManager returns the configuration of a node's NodeManager.
+// nodeManager returns the configuration of the NodeManager on the node with the given index.
 func (p properties) nodeManager(index int) site {
 	node := p.options.Nodes[index]
 	addresses := p.endpoints[nodeManagerName(index)]
@@ -148,22 +148,23 @@ func (p properties) nodeManager(index int) site {
 	s.yarn = Properties{
 		"yarn.nodemanager.resource.memory-mb":  strconv.Itoa(node.MemoryMB),
 		"yarn.nodemanager.resource.cpu-vcores": strconv.Itoa(node.VCores),
-		// Containers that exceed their memory are killed, and checked often. With the default,
-		// memory.enforced=true, the NodeManager would check nothing, because it would rely on
-		// cgroups, which are not used here.
+		// The NodeManager polls the memory of containers and kills those that exceed their
+		// limit. With the default, memory.enforced=true, the NodeManager would not poll,
+		// because it would rely on cgroups, which are not configured here.
 		"yarn.nodemanager.resource.memory.enforced": "false",
 		"yarn.nodemanager.pmem-check-enabled":       "true",
-		// A small Go program maps 1.5 GB of address space. If YARN limited that to 2.1 times
-		// the physical memory, as by default, it would kill containers below 750 MB.
+		// Do not limit virtual memory. A small Go program maps 1.5 GB of address space. YARN's
+		// default limit is 2.1 times the physical memory, so YARN would kill such programs in
+		// containers below 750 MB.
 		"yarn.nodemanager.vmem-check-enabled":                   "false",
 		"yarn.nodemanager.container-monitor.interval-ms":        "1000",
 		"yarn.nodemanager.container-monitor.process-tree.class": "org.apache.hadoop.yarn.util.ProcfsBasedProcessTree",
-		// The machine's disk may be nearly full.
+		// Tolerate a nearly full disk of the test machine.
 		"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.9",
 		"yarn.nodemanager.disk-health-checker.min-free-space-per-disk-mb":               "0",
 		"yarn.nodemanager.delete.debug-delay-sec":                                       "0",
 		"yarn.nodemanager.log.retain-seconds":                                           "86400",
-		// Used if an option sets yarn.nodemanager.recovery.enabled.
+		// Has an effect only if yarn.nodemanager.recovery.enabled is set.
 		"yarn.nodemanager.recovery.dir": p.paths.nodeRecoveryDir(index),
 	}.with(s.yarn, Properties{
 		"yarn.nodemanager.hostname":                 node.Host,
@@ -179,9 +180,9 @@ func (p properties) nodeManager(index int) site {
 		s.mapred = Properties{"mapreduce.shuffle.port": "0"}
 	}
 	if p.options.Kerberos {
-		// Only NodeManagers have this key. If the ResourceManager had it too, it would compare
-		// the principal with the address from which a NodeManager connects, which is
-		// 127.0.0.1 for all of them.
+		// Set this property only for NodeManagers. If the ResourceManager had it, it would
+		// compare the principal's host with the address from which a NodeManager connects,
+		// which is 127.0.0.1 for all NodeManagers.
 		s.yarn["yarn.nodemanager.principal"] = "nm/" + masterHost + "@" + kdctest.Realm
 	}
 	return s

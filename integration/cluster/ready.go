@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// WaitReady returns nil when the cluster is usable: the NameNode has left safe mode
-// and knows all DataNodes, and the ResourceManager is active and knows all
-// NodeManagers as RUNNING. If a daemon does not run, WaitReady returns an error with the end of
-// the daemon's log. If ctx ends, the error says what is missing.
+// WaitReady waits until the cluster is usable: the NameNode has left safe mode and all
+// DataNodes have registered, the ResourceManager is active, and all NodeManagers are in state
+// RUNNING. If a daemon is not running, WaitReady returns an error with the end of the daemon's
+// log. If ctx ends, the error says what was missing.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -35,7 +35,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 	}
 }
 
-// checkReady returns what the cluster lacks to be usable, or nil.
+// checkReady returns an error that says why the cluster is not usable, or nil if it is usable.
 func (c *Cluster) checkReady(ctx context.Context) error {
 	servers, err := c.webServers(ctx)
 	if err != nil {
@@ -49,11 +49,12 @@ func (c *Cluster) checkReady(ctx context.Context) error {
 	return checkReady(ctx, servers, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
 }
 
-// CheckReady returns nil if a cluster with this many nodes is usable, or an error that says what
-// is missing. It asks the web servers (host:port) of the cluster's NameNode and ResourceManager.
-// started has the times at which hosts were started. Such a host counts only if it has sent a
-// heartbeat since then, because the loss of a killed daemon is noticed some seconds later.
-// CheckReady works with any cluster.
+// CheckReady returns nil if a cluster with the given number of nodes is usable, or an error
+// that says what is missing. It queries the web servers of the NameNode and the
+// ResourceManager, which are given as host:port. started contains the times at which some hosts
+// were started, by host name. CheckReady counts the daemons of these hosts only if they have
+// sent a heartbeat since then, because masters notice the loss of a killed daemon only some
+// seconds later. CheckReady works with any cluster, also with one of package containers.
 func CheckReady(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
 	return checkReady(ctx, plainWeb(), nameNode, resourceManager, nodes, started)
 }
@@ -71,8 +72,8 @@ func checkReady(ctx context.Context, servers webClient, nameNode, resourceManage
 func checkStorage(ctx context.Context, servers webClient, nameNode string, nodes int, started map[string]time.Time) error {
 	var answer struct {
 		Beans []struct {
-			Safemode  string // "" when off, else why it is on
-			LiveNodes string // JSON: an object for each DataNode
+			Safemode  string // "" if safe mode is off, otherwise the reason for safe mode
+			LiveNodes string // JSON object with an element for each DataNode
 		} `json:"beans"`
 	}
 	query := "/jmx?qry=" + url.QueryEscape("Hadoop:service=NameNode,name=NameNodeInfo")
@@ -88,7 +89,7 @@ func checkStorage(ctx context.Context, servers webClient, nameNode string, nodes
 	asked := time.Now()
 	var live map[string]struct { // by host:port
 		Capacity    int64 `json:"capacity"`    // bytes; 0 until the first heartbeat
-		LastContact int64 `json:"lastContact"` // whole seconds ago
+		LastContact int64 `json:"lastContact"` // seconds since the last heartbeat, rounded down
 	}
 	if err := json.Unmarshal([]byte(answer.Beans[0].LiveNodes), &live); err != nil {
 		return fmt.Errorf("its LiveNodes: %w", err)
@@ -96,7 +97,7 @@ func checkStorage(ctx context.Context, servers webClient, nameNode string, nodes
 	ready := 0
 	for address, node := range live {
 		host, _, _ := strings.Cut(address, ":")
-		heard := asked.Add(-time.Duration(node.LastContact+1) * time.Second) // earliest last contact
+		heard := asked.Add(-time.Duration(node.LastContact+1) * time.Second) // earliest possible time of the last heartbeat
 		if node.Capacity > 0 && heard.After(started[host]) {
 			ready++
 		}
@@ -108,8 +109,8 @@ func checkStorage(ctx context.Context, servers webClient, nameNode string, nodes
 }
 
 func checkCompute(ctx context.Context, servers webClient, resourceManager string, nodes int, started map[string]time.Time) error {
-	// The state is checked, too, because a ResourceManager that starts lists nodes before it
-	// serves the administration protocol.
+	// Also check the state: a starting ResourceManager lists nodes before it serves the
+	// administration protocol.
 	var info struct {
 		ClusterInfo struct {
 			HAState string `json:"haState"`
@@ -125,7 +126,7 @@ func checkCompute(ctx context.Context, servers webClient, resourceManager string
 		Nodes struct {
 			Node []struct {
 				Host             string `json:"nodeHostName"`
-				LastHealthUpdate int64  `json:"lastHealthUpdate"` // Unix time in milliseconds, by the node's clock
+				LastHealthUpdate int64  `json:"lastHealthUpdate"` // Unix time in milliseconds according to the node's clock
 			}
 		} `json:"nodes"`
 	}
@@ -135,7 +136,7 @@ func checkCompute(ctx context.Context, servers webClient, resourceManager string
 	running := 0
 	for _, node := range answer.Nodes.Node {
 		reported := time.UnixMilli(node.LastHealthUpdate)
-		// A time in the future means that the node's clock was wrong.
+		// If the time is in the future, the node's clock was wrong.
 		if begun, known := started[node.Host]; !known || reported.After(begun) && reported.Before(time.Now().Add(time.Minute)) {
 			running++
 		}
@@ -146,7 +147,8 @@ func checkCompute(ctx context.Context, servers webClient, resourceManager string
 	return nil
 }
 
-// getJSON gets a JSON resource of a daemon's web server.
+// getJSON fetches a JSON resource from a daemon's web server and decodes it. The decoded value
+// is stored in the variable that the parameter "into" points to.
 func getJSON(ctx context.Context, servers webClient, address, resource string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, servers.scheme+"://"+address+resource, nil)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Properties are Hadoop configuration properties by name.
+// Properties maps names of Hadoop configuration properties to values.
 type Properties map[string]string
 
-// with returns a copy of p in which each of others, in their order, overrides properties.
+// with returns a copy of p with the properties in others. Later values override earlier ones.
 func (p Properties) with(others ...Properties) Properties {
 	all := maps.Clone(p)
 	if all == nil {

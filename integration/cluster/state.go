@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// state describes a cluster to other processes. It is in cluster.json in the cluster's directory.
+// state describes a cluster for other processes. It is stored in cluster.json in the cluster's
+// directory.
 type state struct {
 	HadoopVersion string        `json:"hadoopVersion"`
 	Nodes         []NodeSpec    `json:"nodes"`
@@ -24,7 +25,7 @@ type daemonState struct {
 	Process   process             `json:"process"`
 }
 
-// stateFile is the file cluster.json and the state in it.
+// stateFile is the path of a file cluster.json and its content.
 type stateFile struct {
 	path string
 
@@ -43,7 +44,7 @@ func (f *stateFile) record(daemon string, current process) error {
 	return f.write()
 }
 
-// write replaces the file atomically.
+// write writes the state to the file atomically.
 func (f *stateFile) write() error {
 	content, err := json.MarshalIndent(f.state, "", "  ")
 	if err != nil {
@@ -56,7 +57,8 @@ func (f *stateFile) write() error {
 	return os.Rename(fresh, f.path)
 }
 
-// readState reads the state in the file at path. It fails with ErrNoCluster if there is no file.
+// readState reads the state from the file at path. It fails with ErrNoCluster if the file does
+// not exist.
 func readState(path string) (*stateFile, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

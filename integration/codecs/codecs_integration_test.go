@@ -1,8 +1,8 @@
 //go:build integration
 
-// Package codecs lets Hadoop read what package storage compresses.
+// Package codecs checks that Hadoop can read files that package storage has compressed.
 //
-// BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release.
+// The environment variable BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release.
 package codecs
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// javaHash is the hash code that Java gives an array of bytes.
+// javaHash returns the result of Java's Arrays.hashCode for the bytes of content.
 func javaHash(content string) int32 {
 	hash := int32(1)
 	for _, b := range []byte(content) {
@@ -31,8 +31,8 @@ func javaHash(content string) int32 {
 	return hash
 }
 
-// TestHadoopReadsCompressedFiles leaves out zstd, for which Hadoop needs a native library,
-// and lz4, for which it needs a jar that it does not bring.
+// TestHadoopReadsCompressedFiles does not test zstd, for which Hadoop needs a native library,
+// and lz4, for which it needs a jar that is not part of its distribution.
 func TestHadoopReadsCompressedFiles(t *testing.T) {
 	version := cmp.Or(os.Getenv("BOBBIN_TEST_HADOOP_VERSION"), cluster.DefaultHadoopVersion)
 	jars, err := cluster.Jars(t.Context(), version, slog.New(slog.NewTextHandler(t.Output(), nil)))

@@ -1,7 +1,6 @@
-// Command collector is an OpenTelemetry collector for tests. It consists of a release of the
-// collector with the OTLP receiver and the debug exporter, which writes everything that it
-// receives to stderr. The command is a separate module, so that the collector's dependencies do
-// not become dependencies of bobbin.
+// Command collector is an OpenTelemetry collector for tests. It contains the OTLP receiver and
+// the debug exporter, which writes all received data to stderr. The command is a separate
+// module, so that the collector's dependencies are not dependencies of bobbin.
 package main
 
 import (
@@ -20,8 +19,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// factories returns the parts of the collector: the OTLP receiver and the debug exporter. The
-// collector's own telemetry is switched off.
+// factories returns the factories of the collector's components: the OTLP receiver and the
+// debug exporter. The collector does not log and does not export its own telemetry.
 func factories() (f otelcol.Factories, err error) {
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
 		return f, err

@@ -1,9 +1,9 @@
 //go:build integration
 
-// Package conformance runs the conformance tests of internal/yarntest's simulator
-// on real YARN daemons.
+// Package conformance runs the conformance tests of the YARN simulator in internal/yarntest on
+// real YARN daemons.
 //
-// BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release.
+// The environment variable BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release.
 package conformance
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// start starts a cluster whose ResourceManager and NodeManagers recover their state
-// after restarts.
+// start starts a cluster whose ResourceManager and NodeManagers recover their state after a
+// restart.
 func start(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -36,7 +36,7 @@ func start(t *testing.T) *cluster.Cluster {
 		YARN: cluster.Properties{
 			"yarn.resourcemanager.recovery.enabled": "true",
 			"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
-			// Longer than the pauses of a NodeManager on a busy machine.
+			// The interval is longer than pauses of a NodeManager on a busy machine.
 			"yarn.nm.liveness-monitor.expiry-interval-ms": "15000",
 		},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -1,11 +1,11 @@
-// Package containers runs the Hadoop cluster of docker/ for tests: each daemon's
-// host is a container with its own name, address and disk, on a separate network.
-// Hosts can be killed, paused and disconnected, and their clocks can be changed.
+// Package containers runs the Hadoop cluster of docker/ for tests. Each host is a Docker
+// container with its own name, address and disk, on a network of the cluster. Tests can kill,
+// pause and disconnect hosts, and change their clocks.
 //
-// It needs the image that make docker-image builds. RunInside runs tests on a host of the
-// cluster's network. So the tests, the programs that they start, and the cluster's hosts can
-// connect to each other by name. RunInside needs Linux, root, and the commands nsenter, unshare
-// and mount.
+// The package needs the image that make docker-image builds. RunInside runs tests on a host in
+// the cluster's network, so that the tests, the programs that they start, and the cluster's
+// hosts can connect to each other by name. RunInside needs Linux, root, and the commands
+// nsenter, unshare and mount.
 package containers
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// DefaultImage is what make docker-image builds.
+// DefaultImage is the name of the image that make docker-image builds.
 const DefaultImage = "bobbin-hadoop"
 
 const (
@@ -34,40 +34,40 @@ const (
 	stopTimeout  = time.Minute
 )
 
-// The names of the hosts.
+// Names of the hosts.
 const (
 	NameNode              = "namenode"
 	ResourceManager       = "resourcemanager"
 	SecondResourceManager = "resourcemanager-2" // with Options.HA
 	ZooKeeper             = "zookeeper"         // with Options.HA
-	Client                = "client"            // where Inside runs the tests
+	Client                = "client"            // host in whose network RunInside runs the tests
 	KDC                   = "kdc"               // with Options.Kerberos
 )
 
-// Options describe a cluster, by default that of docker/compose.yaml: three workers
-// in two racks, and one ResourceManager.
+// Options describes a cluster. The zero value describes the cluster of docker/compose.yaml:
+// three workers in two racks, and one ResourceManager.
 type Options struct {
-	// Image is the Hadoop image. Default: DefaultImage.
+	// Image is the name of the Hadoop image. Default: DefaultImage.
 	Image string
-	// HA starts two ResourceManagers, and a ZooKeeper for their state and election.
+	// HA starts two ResourceManagers, and a ZooKeeper for their state and leader election.
 	HA bool
-	// Kerberos starts a secure cluster and a KDC, with the users of package cluster. It
-	// needs a JDK and Debian's packages krb5-kdc, krb5-admin-server and krb5-user on this
-	// machine, too, and does not go together with HA.
+	// Kerberos makes the cluster secure and starts a KDC. The users are those of package
+	// cluster. This machine must have a JDK and Debian's packages krb5-kdc, krb5-admin-server
+	// and krb5-user. Kerberos and HA must not both be set.
 	Kerberos bool
-	// Disks has the bytes, by worker name, of an in-memory disk for YARN's containers.
-	// Other workers use the machine's disk.
+	// Disks contains the sizes, in bytes, of in-memory disks for the files of YARN containers,
+	// by worker name. The files of other workers are on this machine's disk.
 	Disks map[string]int64
 	// Properties override the properties in docker/conf, for daemons and clients.
 	Properties map[string]string
-	// Logger receives the progress of starting and stopping. Default: none.
+	// Logger logs the progress of starting and stopping. Default: no logging.
 	Logger *slog.Logger
 }
 
-// Workers are the names of the hosts that each run a DataNode and a NodeManager.
+// Workers returns the names of the hosts that run a DataNode and a NodeManager.
 func Workers() []string { return []string{"worker-1", "worker-2", "worker-3"} }
 
-// Cluster is a Hadoop cluster in containers.
+// Cluster is a Hadoop cluster in Docker containers.
 type Cluster struct {
 	docker *client.Client
 	state  state
@@ -75,19 +75,19 @@ type Cluster struct {
 	logger *slog.Logger
 }
 
-// state describes a cluster to another process, in the file cluster.json.
+// state describes a cluster for another process. It is stored in the file cluster.json.
 type state struct {
-	Dir       string            `json:"dir"` // directory on this machine
+	Dir       string            `json:"dir"` // the cluster's directory on this machine
 	Network   string            `json:"network"`
 	HA        bool              `json:"ha"`
 	Kerberos  bool              `json:"kerberos"`
-	Hosts     map[string]string `json:"hosts"`     // container by name
-	Addresses map[string]string `json:"addresses"` // IP address by name
+	Hosts     map[string]string `json:"hosts"`     // Docker container id by host name
+	Addresses map[string]string `json:"addresses"` // IP address by host name
 }
 
-// Start starts a cluster and returns when it is usable. If it fails or ctx ends first, it
-// removes everything that it has created. It also removes what earlier processes, which were
-// killed, have left.
+// Start starts a cluster and waits until it is usable. If Start fails or ctx ends first, it
+// removes everything that it has created. Start also removes the containers and networks that
+// killed processes have left on this machine.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Image == "" {
 		options.Image = DefaultImage
@@ -112,7 +112,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// connect returns a client of a Docker engine that has the image.
+// connect returns a client of the Docker engine. It fails if the engine does not have the
+// image.
 func connect(ctx context.Context, image string) (*client.Client, error) {
 	engine, err := newClient()
 	if err != nil {
@@ -137,13 +138,14 @@ func newClient() (*client.Client, error) {
 	return engine, nil
 }
 
-// start starts the cluster. Stop removes everything that it creates, even if it has failed.
+// start starts the cluster. The caller must call Stop to remove what start has created, even if
+// start fails.
 func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := c.removeAbandoned(ctx); err != nil {
 		return err
 	}
-	// removeAbandoned does the work of testcontainers' reaper container, whose image may be
-	// missing.
+	// Disable the reaper container of testcontainers, whose image may be missing.
+	// removeAbandoned replaces it.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return err
 	}
@@ -153,7 +155,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	}
 	specs, clients, first := hostSpecs(options), properties(options), 0
 	if options.Kerberos {
-		first = 1 // the KDC, as the other hosts log in when they start
+		first = 1 // start the KDC first, because other hosts log in when they start
 		if specs, clients, err = c.withKerberos(ctx, specs, clients); err != nil {
 			return err
 		}
@@ -181,7 +183,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	return c.writeState()
 }
 
-// loadState sets the Cluster's hosts to those in its state.
+// loadState creates the hosts that c.state describes.
 func (c *Cluster) loadState() {
 	for name, id := range c.state.Hosts {
 		c.hosts[name] = &Host{docker: c.docker, id: id, Name: name, Address: c.state.Addresses[name]}
@@ -198,7 +200,7 @@ func (c *Cluster) writeState() error {
 	return os.WriteFile(c.stateFile(), content, 0o600)
 }
 
-// attach returns a cluster that another process started.
+// attach returns the cluster that another process has started. path is the file with its state.
 func attach(path string) (*Cluster, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -215,10 +217,10 @@ func attach(path string) (*Cluster, error) {
 	return c, nil
 }
 
-// Host returns a host by its name, or nil.
+// Host returns the host with the given name, or nil if the cluster has no such host.
 func (c *Cluster) Host(name string) *Host { return c.hosts[name] }
 
-// ConfDir returns the clients' configuration directory, the value for HADOOP_CONF_DIR.
+// ConfDir returns the directory of the clients' configuration, to be set as HADOOP_CONF_DIR.
 func (c *Cluster) ConfDir() string { return filepath.Join(c.state.Dir, "client") }
 
 func (c *Cluster) resourceManagers() []string {
@@ -228,9 +230,10 @@ func (c *Cluster) resourceManagers() []string {
 	return []string{ResourceManager}
 }
 
-// WaitReady returns when every worker's DataNode and NodeManager has reported since
-// the worker's last start, and a ResourceManager is active. If ctx ends first, the
-// error says what is missing. If a host has ended, the error has the end of the host's log.
+// WaitReady waits until a ResourceManager is active and every worker's DataNode and NodeManager
+// have sent a heartbeat since the worker's last start. If ctx ends first, the error says what
+// was missing. If a host is not running, WaitReady returns an error with the end of the host's
+// log.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -241,7 +244,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() == nil || missing == nil {
-			missing = now // errors after ctx's end do not say what is missing
+			missing = now // once ctx has ended, the new error does not say what is missing
 		}
 		if err := c.checkRunning(ctx); err != nil && ctx.Err() == nil {
 			return err
@@ -264,8 +267,9 @@ func (c *Cluster) checkReady(ctx context.Context) error {
 	}
 	var errs []error
 	for _, name := range c.resourceManagers() {
-		// A standby ResourceManager redirects to the active one by a name that this machine
-		// cannot resolve. So each is asked at its own address, and one must be ready.
+		// A standby ResourceManager redirects requests to the active one by a host name that
+		// this machine cannot resolve. So send the requests to each ResourceManager's own
+		// address; one must be ready.
 		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := cluster.CheckReady(asking, c.state.Addresses[NameNode]+":9870", c.state.Addresses[name]+":8088", len(Workers()), started)
 		cancel()
@@ -277,7 +281,6 @@ func (c *Cluster) checkReady(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkRunning returns an error if a host is not running.
 func (c *Cluster) checkRunning(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
 		running, err := c.hosts[name].Running(ctx)
@@ -291,7 +294,7 @@ func (c *Cluster) checkRunning(ctx context.Context) error {
 	return nil
 }
 
-// Active returns the host of the active ResourceManager, or nil.
+// Active returns the host of the active ResourceManager, or nil if none is active.
 func (c *Cluster) Active(ctx context.Context) *Host {
 	for _, name := range c.resourceManagers() {
 		if state, err := haState(ctx, c.state.Addresses[name]+":8088"); err == nil && state == "ACTIVE" {
@@ -310,7 +313,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(err, c.docker.Close())
 }
 
-// Logs returns the output of each host's daemons, or why it could not be read, by host.
+// Logs returns the output of the daemons on each host, by host name. If a host's output cannot
+// be read, the text for the host is that of the error.
 func (c *Cluster) Logs(ctx context.Context) map[string]string {
 	all := map[string]string{}
 	for name, host := range c.hosts {

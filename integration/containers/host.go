@@ -19,20 +19,22 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// Host is a host of the cluster. It keeps disk, name and address when killed or stopped.
+// Host is a host of the cluster. Its disk, name and address do not change when it stops or is
+// killed.
 type Host struct {
 	// Name is the host's name in the cluster, such as "worker-1".
 	Name string
-	// Address is its IP address.
+	// Address is the host's IP address.
 	Address string
 
 	docker *client.Client
 	id     string
-	// changed is true after Override or SetClock, until heal has undone it.
+	// changed is true if Override or SetClock has changed the host since the last heal.
 	changed bool
 }
 
-// Kill ends all the host's processes at once, as a power cut does.
+// Kill kills all the host's processes at once, like a power failure. Start starts the host
+// again.
 func (h *Host) Kill(ctx context.Context) error {
 	if err := h.docker.ContainerKill(ctx, h.id, "KILL"); err != nil {
 		return fmt.Errorf("killing %s: %w", h.Name, err)
@@ -40,7 +42,8 @@ func (h *Host) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Stop stops the host's daemons with SIGTERM, and kills them after 20 seconds.
+// Stop stops the host's daemons with SIGTERM. It kills those that have not ended after 20
+// seconds.
 func (h *Host) Stop(ctx context.Context) error {
 	grace := 20
 	if err := h.docker.ContainerStop(ctx, h.id, container.StopOptions{Timeout: &grace}); err != nil {
@@ -57,7 +60,7 @@ func (h *Host) Start(ctx context.Context) error {
 	return nil
 }
 
-// Pause freezes all the host's processes; their connections stay open.
+// Pause suspends all the host's processes until Unpause. Their connections stay open.
 func (h *Host) Pause(ctx context.Context) error {
 	if err := h.docker.ContainerPause(ctx, h.id); err != nil {
 		return fmt.Errorf("pausing %s: %w", h.Name, err)
@@ -65,7 +68,7 @@ func (h *Host) Pause(ctx context.Context) error {
 	return nil
 }
 
-// Unpause resumes the host's processes.
+// Unpause resumes the host's processes after Pause.
 func (h *Host) Unpause(ctx context.Context) error {
 	if err := h.docker.ContainerUnpause(ctx, h.id); err != nil {
 		return fmt.Errorf("unpausing %s: %w", h.Name, err)
@@ -73,7 +76,7 @@ func (h *Host) Unpause(ctx context.Context) error {
 	return nil
 }
 
-// Running reports whether the host is running.
+// Running reports whether the host is running. A paused host is running.
 func (h *Host) Running(ctx context.Context) (bool, error) {
 	found, err := h.docker.ContainerInspect(ctx, h.id)
 	if err != nil {
@@ -82,8 +85,8 @@ func (h *Host) Running(ctx context.Context) (bool, error) {
 	return found.State.Running, nil
 }
 
-// Override overrides properties of the host's daemons. It takes effect when the host is started
-// the next time. An empty map removes all overrides.
+// Override sets properties of the host's daemons and removes all earlier overrides. The change
+// takes effect when the host is started the next time.
 func (h *Host) Override(ctx context.Context, properties map[string]string) error {
 	var text strings.Builder
 	for name, value := range properties {
@@ -93,9 +96,9 @@ func (h *Host) Override(ctx context.Context, properties map[string]string) error
 	return h.write(ctx, "/etc/hadoop/overrides", text.String())
 }
 
-// SetClock sets how far the clock of the host's daemons is ahead of the real time; 0 resets it.
-// It takes effect when the host is started the next time. Go programs keep the real time, because
-// they do not use libc.
+// SetClock sets how far the clock of the host's daemons is ahead of the real time; 0 resets the
+// clock. The change takes effect when the host is started the next time. It does not affect Go
+// programs, because libfaketime can only intercept calls of libc.
 func (h *Host) SetClock(ctx context.Context, ahead time.Duration) error {
 	h.changed = true
 	told := ""
@@ -105,7 +108,7 @@ func (h *Host) SetClock(ctx context.Context, ahead time.Duration) error {
 	return h.write(ctx, "/etc/faketimerc", told)
 }
 
-// write writes a file on the host, whether the host is running or not.
+// write writes a file on the host. The host need not be running.
 func (h *Host) write(ctx context.Context, file, content string) error {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
@@ -125,7 +128,7 @@ func (h *Host) write(ctx context.Context, file, content string) error {
 	return nil
 }
 
-// Run runs a command on the host and returns what it printed.
+// Run runs a command on the host and returns its output.
 func (h *Host) Run(ctx context.Context, command ...string) (string, error) {
 	created, err := h.docker.ContainerExecCreate(ctx, h.id, container.ExecOptions{Cmd: command, AttachStdout: true, AttachStderr: true})
 	if err != nil {
@@ -166,7 +169,7 @@ func (h *Host) log(ctx context.Context, tail string) (string, error) {
 	return output.String(), nil
 }
 
-// logTail returns the end of the host's log, or why it cannot be read.
+// logTail returns the last lines of the host's log, or the text of an error.
 func (h *Host) logTail(ctx context.Context, lines int) string {
 	text, err := h.log(ctx, strconv.Itoa(lines))
 	if err != nil {
@@ -175,7 +178,7 @@ func (h *Host) logTail(ctx context.Context, lines int) string {
 	return text
 }
 
-// pid returns the process id, on this machine, of the host's first process.
+// pid returns the process id, on this machine, of the host's init process.
 func (h *Host) pid(ctx context.Context) (int, error) {
 	found, err := h.docker.ContainerInspect(ctx, h.id)
 	if err != nil {
@@ -187,7 +190,7 @@ func (h *Host) pid(ctx context.Context) (int, error) {
 	return found.State.Pid, nil
 }
 
-// started returns when the host was last started.
+// started returns the time at which the host was last started.
 func (h *Host) started(ctx context.Context) (time.Time, error) {
 	found, err := h.docker.ContainerInspect(ctx, h.id)
 	if err != nil {
@@ -200,7 +203,7 @@ func (h *Host) started(ctx context.Context) (time.Time, error) {
 	return at, nil
 }
 
-// haState asks a ResourceManager whether it is ACTIVE or STANDBY.
+// haState returns "ACTIVE" or "STANDBY", as the ResourceManager at address (host:port) reports.
 func haState(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -209,7 +212,7 @@ func haState(ctx context.Context, address string) (string, error) {
 		return "", err
 	}
 	request.Header.Set("Accept", "application/json")
-	// Keep no idle connections, and follow no redirect to another ResourceManager.
+	// Do not keep idle connections, and do not follow a redirect to another ResourceManager.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
@@ -224,8 +227,8 @@ func haState(ctx context.Context, address string) (string, error) {
 	return answer.ClusterInfo.HAState, json.NewDecoder(response.Body).Decode(&answer)
 }
 
-// heal undoes what the other methods have done to the host: it unpauses, starts and reconnects
-// the host, and resets its properties and its clock.
+// heal reverts the changes of the other methods: it unpauses, starts and reconnects the host,
+// and resets its properties and its clock.
 func (h *Host) heal(ctx context.Context) error {
 	found, err := h.docker.ContainerInspect(ctx, h.id)
 	if err != nil {

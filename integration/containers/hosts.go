@@ -22,14 +22,14 @@ import (
 type hostSpec struct {
 	name    string
 	command []string
-	disk    int64 // size in bytes of its own disk for containers; 0 means the machine's disk
+	disk    int64 // size in bytes of an in-memory disk for YARN's files; 0 means this machine's disk
 
-	files       []string          // files of this machine that the host has, as SOURCE:TARGET[:ro]
-	environment map[string]string // of the daemons
-	started     wait.Strategy     // waits until the host is usable; nil means that nothing waits for it
+	files       []string          // files of this machine that are mounted in the host, as SOURCE:TARGET[:ro]
+	environment map[string]string // environment variables of the daemons
+	started     wait.Strategy     // strategy for waiting until the host is usable; nil means not to wait
 }
 
-// hostSpecs returns the hosts of a cluster.
+// hostSpecs returns the hosts to create for options.
 func hostSpecs(options Options) []hostSpec {
 	properties := properties(options)
 	daemon := func(id string, daemons ...string) []string {
@@ -58,7 +58,7 @@ func hostSpecs(options Options) []hostSpec {
 	return specs
 }
 
-// properties returns the properties that override the properties in docker/conf.
+// properties returns the properties that override those in docker/conf.
 func properties(options Options) map[string]string {
 	all := map[string]string{}
 	if options.HA {
@@ -71,7 +71,8 @@ func properties(options Options) map[string]string {
 			"yarn.resourcemanager.recovery.enabled": "true",
 			"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.ZKRMStateStore",
 			"hadoop.zk.address":                     ZooKeeper + ":2181",
-			// ZooKeeper ends a ResourceManager's session after this much silence.
+			// ZooKeeper expires a ResourceManager's session after this time without a
+			// heartbeat.
 			"yarn.resourcemanager.zk-timeout-ms":                               "5000",
 			"yarn.resourcemanager.ha.automatic-failover.zk-timeout-ms":         "5000",
 			"yarn.client.failover-sleep-base-ms":                               "200",
@@ -83,7 +84,7 @@ func properties(options Options) map[string]string {
 	return all
 }
 
-// startHosts starts the containers of hosts at the same time.
+// startHosts starts the containers of all hosts concurrently.
 func (c *Cluster) startHosts(ctx context.Context, image string, specs []hostSpec) error {
 	containers := make([]testcontainers.Container, len(specs))
 	starts, ctx := errgroup.WithContext(ctx)
@@ -102,15 +103,14 @@ func (c *Cluster) startHosts(ctx context.Context, image string, specs []hostSpec
 	return err
 }
 
-// startHost starts a host's container.
 func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (testcontainers.Container, error) {
 	request := testcontainers.ContainerRequest{
 		Image: image, Cmd: spec.command, Labels: c.labels(), Networks: []string{c.state.Network},
 		Env: spec.environment, WaitingFor: spec.started,
 		ConfigModifier: func(config *container.Config) { config.Hostname = spec.name },
 		HostConfigModifier: func(config *container.HostConfig) {
-			// With these lines in /etc/hosts, a host's name can be resolved even if the host is
-			// down, as with a name server.
+			// These lines are added to /etc/hosts. With them, a host's name can be resolved
+			// even if the host is not running, as with a name server.
 			config.ExtraHosts = c.hostLines(":")
 			config.Binds = spec.files
 			if spec.disk > 0 {
@@ -132,12 +132,12 @@ func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (t
 	return started, nil
 }
 
-// discardLogger discards the progress output of testcontainers.
+// discardLogger discards the progress messages of testcontainers.
 type discardLogger struct{}
 
 func (discardLogger) Printf(string, ...any) {}
 
-// hostLines returns a line for each host: its name, the separator, and its address.
+// hostLines returns a line for each host: its name, the separator, and its IP address.
 func (c *Cluster) hostLines(separator string) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(c.state.Addresses)) {
@@ -146,10 +146,11 @@ func (c *Cluster) hostLines(separator string) []string {
 	return lines
 }
 
-// siteFiles are the files of docker/conf that properties override.
+// siteFiles are the files of docker/conf to which properties are added.
 var siteFiles = []string{"core-site.xml", "hdfs-site.xml", "yarn-site.xml"}
 
-// writeConf writes a configuration directory: docker/conf, overridden by properties.
+// writeConf writes docker/conf to the directory dir, and adds the properties to each of
+// siteFiles.
 func writeConf(dir string, properties map[string]string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -171,7 +172,7 @@ func writeConf(dir string, properties map[string]string) error {
 	return nil
 }
 
-// writeHosts writes the client's /etc/hosts.
+// writeHosts writes the file that becomes /etc/hosts of the tests (see RunInside).
 func (c *Cluster) writeHosts() error {
 	var hosts strings.Builder
 	hosts.WriteString("127.0.0.1 localhost\n")

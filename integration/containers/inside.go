@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// stateVariable is the environment variable by which the second process of RunInside learns the
-// path of the file with the cluster's state.
+// stateVariable is the environment variable through which RunInside passes the path of the file
+// with the cluster's state to the second process.
 const stateVariable = "BOBBIN_TEST_CONTAINERS"
 
-// RunInside starts a cluster and runs the calling test binary a second time, as a
-// process on the cluster's host Client. In the second process, RunInside calls tests and
-// returns its result, which the process must exit with. When the second process has ended,
-// RunInside removes the cluster and returns the exit code of the second process.
+// RunInside starts a cluster and runs the calling test binary a second time, as a process in
+// the network of the host Client. In the second process, RunInside calls tests and returns its
+// result, with which the process must exit. When the second process has ended, RunInside in the
+// first process removes the cluster and returns the second process's exit code.
 //
-// The second process sees this machine's files and processes. It has the network and the host
-// name of Client, resolves the cluster's hosts by name, and reaches no other network.
+// The second process has this machine's files and processes, and the network and the host name
+// of Client. It can resolve the cluster's hosts by name, and cannot reach other networks.
 func RunInside(options Options, tests func(*Cluster) int) int {
 	code, err := runInside(options, tests)
 	if err != nil {
@@ -64,9 +64,9 @@ func runInside(options Options, tests func(*Cluster) int) (code int, err error) 
 	return c.runInNetwork(ctx, time.Since(began))
 }
 
-// runInNetwork runs this test binary a second time, in the network of the container Client,
-// and returns its exit code. took is how long the cluster's start took; the time limit of the
-// second run is shorter by that.
+// runInNetwork runs this test binary a second time, in the network of the host Client, and
+// returns its exit code. took is the duration of the cluster's start, which is subtracted from
+// the time limit of the second run.
 func (c *Cluster) runInNetwork(ctx context.Context, took time.Duration) (code int, err error) {
 	pid, err := c.Host(Client).pid(ctx)
 	if err != nil {
@@ -94,9 +94,9 @@ func (c *Cluster) runInNetwork(ctx context.Context, took time.Duration) (code in
 	return 0, err
 }
 
-// arguments returns the arguments for the second run of the test binary. It shortens the time
-// limit (-test.timeout) by the time for starting and stopping the cluster, so that the second run
-// ends before go test kills the first.
+// arguments returns the arguments of the second run. It subtracts the time for starting and
+// stopping the cluster from the time limit (-test.timeout), so that the second run ends before
+// go test kills the first.
 func arguments(all []string, took time.Duration) []string {
 	shorter := make([]string, len(all))
 	for i, argument := range all {

@@ -11,10 +11,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// kdcAddress is the KDC's address, also in krb5.conf.
+// kdcAddress is the address (host:port) of the KDC.
 const kdcAddress = KDC + ":88"
 
-// services returns the names of the services of each host of a cluster with Kerberos.
+// services returns the names of the Kerberos services on each host, by host name.
 func services() map[string][]string {
 	all := map[string][]string{NameNode: {"nn"}, ResourceManager: {"rm"}}
 	for _, name := range Workers() {
@@ -23,16 +23,17 @@ func services() map[string][]string {
 	return all
 }
 
-// withKerberos creates the KDC's database and returns the hosts with a KDC as the first one.
-// All hosts have krb5.conf, and each daemons' host has its keytab and the configuration of a
-// secure cluster, overridden by properties. clients are the properties of clients.
+// withKerberos creates the KDC's database. It returns all hosts to create: first the KDC, then
+// those in specs. Every host in specs gets krb5.conf. Each host with daemons also gets its
+// keytab and the configuration of a secure cluster, overridden by properties. clients are the
+// properties of clients.
 func (c *Cluster) withKerberos(ctx context.Context, specs []hostSpec, properties map[string]string) (all []hostSpec, clients map[string]string, err error) {
 	secure, err := cluster.PrepareKerberos(ctx, c.state.Dir, kdcAddress, services(), c.logger)
 	if err != nil {
 		return nil, nil, err
 	}
-	// Files, as a NodeManager localizes by a configuration that lacks the properties of its
-	// command line.
+	// Write the properties to files. A NodeManager's localizer process reads only files, and
+	// does not get the properties in the NodeManager's arguments.
 	conf := filepath.Join(c.state.Dir, "daemons")
 	if err := writeConf(conf, overridden(secure.Daemons, properties)); err != nil {
 		return nil, nil, err
@@ -66,8 +67,9 @@ func overridden(properties cluster.Properties, by map[string]string) map[string]
 	return all
 }
 
-// makeDirectories makes the users' home directories in HDFS. It must run on a host of the
-// cluster's network: the NameNode's principal has the NameNode's name.
+// makeDirectories creates the users' home directories in HDFS. It must run in the cluster's
+// network, because the NameNode's principal contains a host name that can be resolved only
+// there.
 func (c *Cluster) makeDirectories(ctx context.Context) error {
 	hadoop, err := c.HadoopCluster(ctx)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disconnect disconnects the host from the network: packets from and to it are lost. Its
-// connections are not closed.
+// Disconnect disconnects the host from the network: packets to and from the host are lost. Its
+// connections stay open.
 func (h *Host) Disconnect(ctx context.Context) error { return h.setLink(ctx, false) }
 
-// Reconnect connects the host to the network again.
+// Reconnect connects the host to the network after Disconnect.
 func (h *Host) Reconnect(ctx context.Context) error { return h.setLink(ctx, true) }
 
-// setLink sets the host's network interface up or down. It enters the network namespace of the
-// host, for which it needs root.
+// setLink sets the host's network interface up or down. It enters the host's network namespace,
+// which requires root.
 func (h *Host) setLink(ctx context.Context, up bool) error {
 	pid, err := h.pid(ctx)
 	if err != nil {
@@ -25,8 +25,9 @@ func (h *Host) setLink(ctx context.Context, up bool) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		// This thread enters the host's network namespace, so no other goroutine may use it.
-		// Because it is not unlocked, it ends with the goroutine.
+		// This thread enters the host's network namespace and must not run other goroutines
+		// afterwards. The goroutine does not unlock the thread, so the Go runtime ends the
+		// thread with the goroutine.
 		runtime.LockOSThread()
 		done <- setLink(fmt.Sprintf("/proc/%d/ns/net", pid), "eth0", up)
 	}()

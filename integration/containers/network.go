@@ -19,26 +19,27 @@ import (
 )
 
 const (
-	// labelOwner is the label of networks and containers that says which process created them;
-	// see owner.
+	// labelOwner is a label of networks and containers. Its value identifies the process that
+	// has created them (see owner).
 	labelOwner = "bobbin.owner"
-	// labelNetwork is the label of containers with the name of their cluster's network.
+	// labelNetwork is a label of containers. Its value is the name of their cluster's network.
 	labelNetwork = "bobbin.owner.cluster"
 )
 
-// subnet is a cluster's network, on which hosts have fixed addresses.
+// subnet is the IP subnet of a cluster's network. Each host has a fixed address in it.
 type subnet struct{ prefix netip.Prefix }
 
-// host returns the address of the index-th host.
+// host returns the address of the host with the given index.
 func (s subnet) host(index int) string {
 	bytes := s.prefix.Addr().As4()
 	bytes[3] = byte(10 + index)
 	return netip.AddrFrom4(bytes).String()
 }
 
-// createNetwork creates a network on the first subnet that is free. A subnet in which this
-// machine has an address is not free. Docker does not check this, because a Docker engine knows
-// only its own networks; but two networks on one subnet receive each other's packets.
+// createNetwork creates a network on the first free subnet. A subnet that contains an address
+// of this machine is not free. Docker cannot check this when several engines run, because an
+// engine sees only its own networks. Two networks on one subnet would receive each other's
+// packets.
 func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -78,21 +79,21 @@ func (c *Cluster) labels() map[string]string {
 	return map[string]string{labelOwner: owner(), labelNetwork: c.state.Network}
 }
 
-// owner returns a string that identifies this process: its process id and, because process ids
-// are reused, its start time.
+// owner returns a string that identifies this process: its process id and its start time,
+// because process ids are reused.
 func owner() string {
 	return strconv.Itoa(os.Getpid()) + "." + startTime(os.Getpid())
 }
 
-// startTime returns when a process was started, as field 22 of /proc/PID/stat; "" if there is no
-// such process.
+// startTime returns the start time of a process, which is field 22 of /proc/PID/stat. It
+// returns "" if the process does not exist.
 func startTime(pid int) string {
 	content, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return ""
 	}
-	// The second field is the command, in parentheses. It can contain anything, also spaces and
-	// parentheses.
+	// The second field is the command in parentheses. It can contain any bytes, including
+	// spaces and parentheses.
 	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
 	if len(fields) < 20 {
 		return ""
@@ -100,7 +101,7 @@ func startTime(pid int) string {
 	return fields[19]
 }
 
-// ownerEnded reports whether a process, identified by a result of owner, has ended.
+// ownerEnded reports whether the process that owner identifies has ended.
 func ownerEnded(owner string) bool {
 	id, start, _ := strings.Cut(owner, ".")
 	pid, err := strconv.Atoi(id)
@@ -108,7 +109,7 @@ func ownerEnded(owner string) bool {
 }
 
 // removeAbandoned removes containers and networks whose owner has ended without removing them,
-// because it was killed.
+// for example because it was killed.
 func (c *Cluster) removeAbandoned(ctx context.Context) error {
 	containers, err := c.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
 	if err != nil {
@@ -130,7 +131,7 @@ func (c *Cluster) removeAbandoned(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// remove removes the network with a name, and the containers of its cluster.
+// remove removes the network with the given name and all containers of its cluster.
 func (c *Cluster) remove(ctx context.Context, name string) error {
 	if name == "" {
 		return nil // the network was never created
@@ -143,7 +144,8 @@ func (c *Cluster) remove(ctx context.Context, name string) error {
 	return errors.Join(append(errs, c.docker.NetworkRemove(ctx, name))...)
 }
 
-// removeContainer kills and removes a container.
+// removeContainer kills and removes a container. It does nothing if the container does not
+// exist.
 func (c *Cluster) removeContainer(ctx context.Context, id string) error {
 	err := c.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	if err != nil && !errdefs.IsNotFound(err) {

@@ -7,14 +7,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// Racks returns the workers' racks, by name, as in docker/conf/topology.table.
+// Racks returns the workers' racks by worker name, as in docker/conf/topology.table.
 func Racks() map[string]string {
 	return map[string]string{"worker-1": "/rack-a", "worker-2": "/rack-a", "worker-3": "/rack-b"}
 }
 
 // HadoopCluster returns c as a cluster.Cluster, for tests that also run on a cluster without
-// containers. The paths of a node's directories lead through the first process of the node's
-// host (/proc/PID/root), so they are valid until the host restarts.
+// Docker. A node's directories are paths through /proc/PID/root of the init process on the
+// node's host. They are valid until the host restarts.
 func (c *Cluster) HadoopCluster(ctx context.Context) (*cluster.Cluster, error) {
 	var nodes []*cluster.Node
 	racks := Racks()

@@ -13,12 +13,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// oneExecutorPerWorker limits each worker to one executor.
+// oneExecutorPerWorker are flags for executors so large that each worker has room for only one.
 var oneExecutorPerWorker = []string{"--executor-memory", "3g"}
 
-// TestWorkerClockIsAhead restarts a worker during a job with a clock one hour ahead.
-// Its NodeManager rejects container tokens, valid for ten minutes, as expired; the
-// job excludes it and logs why.
+// TestWorkerClockIsAhead restarts a worker during a job with a clock one hour ahead. Container
+// tokens are valid for ten minutes, so its NodeManager rejects them as expired. The job must
+// exclude the worker and log the reason.
 func TestWorkerClockIsAhead(t *testing.T) {
 	j := startHeld(t, oneExecutorPerWorker...)
 	worker := j.workerWithoutMaster(t, j.awaitHalfDone(t))
@@ -32,8 +32,8 @@ func TestWorkerClockIsAhead(t *testing.T) {
 	j.awaitLogs(t, "the reason of the exclusion is logged", regexp.MustCompile(worker.Name+`.*(?i)token.*expired`).MatchString)
 }
 
-// TestWorkerClockIsBehind restarts a worker with a clock one hour behind, which must
-// not matter.
+// TestWorkerClockIsBehind restarts a worker during a job with a clock one hour behind. The
+// worker must run executors as before.
 func TestWorkerClockIsBehind(t *testing.T) {
 	j := startHeld(t, oneExecutorPerWorker...)
 	worker := j.workerWithoutMaster(t, j.awaitHalfDone(t))

@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
-// fillDisk fills a worker's disk until the test ends.
+// fillDisk fills the disk of the worker smallDisk until the test ends, and returns the worker.
 func fillDisk(t *testing.T) *containers.Host {
 	t.Helper()
 	worker := shared.cluster.Host(smallDisk)
@@ -31,14 +31,16 @@ func fillDisk(t *testing.T) *containers.Host {
 	return worker
 }
 
-// beside are flags of a job that needs the small worker for its third executor: a
-// large worker has room for two, or for the ApplicationMaster alone.
+// A job with wholeWorkerDriver has an ApplicationMaster that fills one worker. If the worker
+// smallDisk has the properties smallWorker, the other large worker has room for two executors
+// and smallDisk for one, so the job's three executors need smallDisk.
 var (
 	wholeWorkerDriver = []string{"--driver-memory", "3g"}
 	smallWorker       = map[string]string{"yarn.nodemanager.resource.memory-mb": "2048"}
 )
 
-// fillDiskUnnoticed fills a worker's disk while its NodeManager does not check it.
+// fillDiskUnnoticed fills the disk of the worker smallDisk, whose NodeManager does not check
+// its disk.
 func fillDiskUnnoticed(t *testing.T) *containers.Host {
 	t.Helper()
 	t.Cleanup(func() { heal(t) })
@@ -48,8 +50,8 @@ func fillDiskUnnoticed(t *testing.T) *containers.Host {
 	return fillDisk(t)
 }
 
-// TestDiskFillsUp fills a worker's disk during a job: its NodeManager becomes
-// unhealthy, and its executor is lost.
+// TestDiskFillsUp fills a worker's disk during a job. The NodeManager becomes unhealthy, and
+// the executor on the worker is lost.
 func TestDiskFillsUp(t *testing.T) {
 	t.Cleanup(func() { heal(t) })
 	restart(t, smallWorker, smallDisk)
@@ -76,8 +78,8 @@ func TestDiskIsFull(t *testing.T) {
 	j.assertCorrect(t)
 }
 
-// TestAllDisksAreFull checks that a job fails with the reason if no worker can start
-// an executor.
+// TestAllDisksAreFull checks that a job fails with the reason if executors cannot start on any
+// worker.
 func TestAllDisksAreFull(t *testing.T) {
 	worker := fillDiskUnnoticed(t)
 	j := startHeld(t, append(wholeWorkerDriver, "--conf", "yarn.exclude.nodes=worker-1,worker-2", "--conf", "yarn.maxAppAttempts=1")...)

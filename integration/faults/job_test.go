@@ -26,38 +26,38 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
 
-// testTimeout is the limit of every wait in a test.
+// testTimeout is the timeout of every wait in a test.
 const testTimeout = 10 * time.Minute
 
-// job is a run of the program census, which yarn-submit follows.
+// job is an application with the program census, and the yarn-submit that follows it.
 type job struct {
 	command *exec.Cmd
 	stderr  *outputRecorder
 	stdout  bytes.Buffer
-	first   chan string // the first line of stdout
+	first   chan string // receives the first line of stdout
 	read    sync.WaitGroup
 	once    sync.Once
 	id      string
 	output  string
-	signal  string // the file that the job waits for after the first half of its tasks
+	signal  string // path of the file for which the second half of the counting tasks waits
 }
 
-// countingTasks is the number of counting tasks; the second half waits until the job is released.
+// countingTasks is the number of tasks that count words. The second half waits for the release.
 const countingTasks = 24
 
 func fileName(t *testing.T) string { return strings.ReplaceAll(t.Name(), "/", "-") }
 
-// startHeld submits a census with three executors. Half of its tasks wait for the
-// job's release, so that a test can inject faults before. The cluster is healed when
-// the test ends.
+// startHeld submits census with three executors. Half of its counting tasks wait until release,
+// so that the test can inject faults while the job runs. The cluster is healed when the test
+// ends.
 func startHeld(t *testing.T, flags ...string) *job {
 	t.Helper()
 	t.Cleanup(func() { heal(t) })
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	output := "hdfs:///faults/" + fileName(t)
 	signal := output + "-signal"
-	// A worker has room for two executors, or for one beside the ApplicationMaster, so
-	// at least two are on other workers.
+	// A worker has room for two executors, or for one executor and the ApplicationMaster. So at
+	// least two executors are not on the ApplicationMaster's worker.
 	arguments := append([]string{"submit", "--driver-memory", "1g", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "1800m"}, flags...)
 	arguments = append(arguments, shared.program("census"), "100ms", shared.text, output, signal)
 	j := &job{
@@ -73,7 +73,7 @@ func startHeld(t *testing.T, flags ...string) *job {
 	require.NoError(t, j.command.Start())
 	j.read.Go(func() {
 		lines := bufio.NewReader(stdout)
-		first, _ := lines.ReadString('\n') // the test fails below if it is missing
+		first, _ := lines.ReadString('\n') // the test fails below if the line is incomplete
 		j.first <- strings.TrimSpace(first)
 		_, _ = io.Copy(&j.stdout, lines)
 	})
@@ -90,7 +90,7 @@ func environ() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "HADOOP_CONF_DIR=" + shared.cluster.ConfDir()}
 }
 
-// wait returns yarn-submit's exit code once it has ended.
+// wait waits until yarn-submit ends and returns its exit code.
 func (j *job) wait(t *testing.T) int {
 	t.Helper()
 	j.once.Do(func() {
@@ -104,7 +104,8 @@ func (j *job) wait(t *testing.T) int {
 	return j.command.ProcessState.ExitCode()
 }
 
-// assertCorrect checks that the job has succeeded with the right counts.
+// assertCorrect waits until the job ends, and checks that it succeeded with the expected
+// counts.
 func (j *job) assertCorrect(t *testing.T) {
 	t.Helper()
 	require.Equal(t, 0, j.wait(t), "exit code")
@@ -115,7 +116,7 @@ func (j *job) assertCorrect(t *testing.T) {
 	assert.Empty(t, text.Difference(shared.want, got))
 }
 
-// logs returns the output of yarn-submit logs for the job.
+// logs returns the output of `yarn-submit logs` for the job.
 func (j *job) logs(ctx context.Context) (stdout, stderr string, err error) {
 	var said, complaints bytes.Buffer
 	logs := exec.CommandContext(ctx, shared.program("yarn-submit"), "logs", j.id)
@@ -125,8 +126,9 @@ func (j *job) logs(ctx context.Context) (stdout, stderr string, err error) {
 	return said.String(), complaints.String(), err
 }
 
-// awaitLogs reads the job's logs until they satisfy the condition: NodeManagers move
-// them to HDFS some time after the job, and a killed one does not.
+// awaitLogs reads the job's logs until they satisfy the condition. This can take some time,
+// because NodeManagers move the logs to HDFS after the job ends. A killed NodeManager does not
+// move its logs.
 func (j *job) awaitLogs(t *testing.T, what string, condition func(logs string) bool) {
 	t.Helper()
 	var stdout, stderr string
@@ -138,13 +140,13 @@ func (j *job) awaitLogs(t *testing.T, what string, condition func(logs string) b
 	}()
 	await(t, "the logs have "+what, func(ctx context.Context) bool {
 		var err error
-		stdout, stderr, err = j.logs(ctx) // fails while there are no logs
+		stdout, stderr, err = j.logs(ctx) // fails as long as no logs exist
 		found = err == nil && condition(stdout)
 		return found
 	})
 }
 
-// attempts returns the number of the job's ApplicationMasters.
+// attempts returns the number of the application's attempts.
 func (j *job) attempts(t *testing.T) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -154,7 +156,8 @@ func (j *job) attempts(t *testing.T) int {
 	return len(attempts)
 }
 
-// awaitStatus waits until the ApplicationMaster's status satisfies the condition.
+// awaitStatus waits until the status that the ApplicationMaster reports satisfies the
+// condition, and returns this status.
 func (j *job) awaitStatus(t *testing.T, what string, condition func(page.Status) bool) page.Status {
 	t.Helper()
 	var last page.Status
@@ -174,7 +177,8 @@ func (j *job) awaitStatus(t *testing.T, what string, condition func(page.Status)
 	return last
 }
 
-// awaitHalfDone waits until tasks have succeeded and others run on all executors.
+// awaitHalfDone waits until three executors run, at least three tasks have succeeded, and at
+// least two tasks run, which then wait for the release.
 func (j *job) awaitHalfDone(t *testing.T) page.Status {
 	t.Helper()
 	return j.awaitStatus(t, "it is in its middle", func(status page.Status) bool {
@@ -182,7 +186,7 @@ func (j *job) awaitHalfDone(t *testing.T) page.Status {
 	})
 }
 
-// release lets a held job continue.
+// release lets the waiting tasks of a held job continue.
 func (j *job) release(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -190,7 +194,7 @@ func (j *job) release(t *testing.T) {
 	require.NoError(t, shared.put(ctx, j.signal, nil))
 }
 
-// workerWithMaster returns the worker with the ApplicationMaster.
+// workerWithMaster returns the worker on which the ApplicationMaster runs.
 func (j *job) workerWithMaster(t *testing.T) *containers.Host {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -203,7 +207,7 @@ func (j *job) workerWithMaster(t *testing.T) *containers.Host {
 	return host
 }
 
-// workerWithoutMaster returns a worker with executors and without the ApplicationMaster.
+// workerWithoutMaster returns a worker on which tasks run and the ApplicationMaster does not.
 func (j *job) workerWithoutMaster(t *testing.T, status page.Status) *containers.Host {
 	t.Helper()
 	master := j.workerWithMaster(t)
@@ -216,7 +220,7 @@ func (j *job) workerWithoutMaster(t *testing.T, status page.Status) *containers.
 	return nil
 }
 
-// restart restarts workers with changed properties, until the cluster is healed.
+// restart restarts the named workers with the given properties, which are valid until heal.
 func restart(t *testing.T, properties map[string]string, names ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -238,8 +242,8 @@ func restart(t *testing.T, properties map[string]string, names ...string) {
 	require.NoError(t, shared.cluster.WaitReady(ctx))
 }
 
-// heal starts and connects every host, with the right time and its own settings, and
-// waits until the cluster is ready.
+// heal makes the cluster usable again after faults: it starts and connects every host, resets
+// clocks and properties, and waits until the cluster is ready.
 func heal(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
@@ -250,7 +254,7 @@ func heal(t *testing.T) {
 	assert.NoError(t, shared.cluster.Heal(ctx))
 }
 
-// keepLogs writes the logs of the hosts' daemons to files and logs their names.
+// keepLogs writes the logs of the hosts' daemons to files in a new directory and logs its path.
 func keepLogs(ctx context.Context, t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", fileName(t)+"-logs-")
@@ -261,7 +265,8 @@ func keepLogs(ctx context.Context, t *testing.T) {
 	t.Logf("the logs of the cluster's hosts are in %s", dir)
 }
 
-// await polls until the condition holds, and fails the test after testTimeout.
+// await polls until the condition holds. It fails the test if this takes longer than
+// testTimeout. what describes the condition in the failure message.
 func await(t *testing.T, what string, condition func(ctx context.Context) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -277,7 +282,7 @@ func await(t *testing.T, what string, condition func(ctx context.Context) bool) 
 	}
 }
 
-// outputRecorder keeps the output of a process and copies it to the test's output.
+// outputRecorder stores the output of a process and copies it to the test's log.
 type outputRecorder struct {
 	t    *testing.T
 	mu   sync.Mutex

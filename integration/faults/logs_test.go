@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
-// TestLogsAreAggregated reads the logs of an application after NodeManagers have
-// moved them to HDFS, in each format.
+// TestLogsAreAggregated reads the logs of an application after NodeManagers have moved them to
+// HDFS, in each of YARN's log formats.
 func TestLogsAreAggregated(t *testing.T) {
 	t.Run("TFile", testAggregatedLogs)
 	t.Run("IFile", func(t *testing.T) {
@@ -24,9 +24,9 @@ func TestLogsAreAggregated(t *testing.T) {
 	})
 }
 
-// testAggregatedLogs runs a job with just one executor on each worker: the
-// ResourceManager would wait ten minutes for the logs of a container that was never
-// started.
+// testAggregatedLogs runs a job with one executor on each worker. With smaller executors, YARN
+// might allocate a container that the driver never starts, for whose logs the ResourceManager
+// would wait ten minutes.
 func testAggregatedLogs(t *testing.T) {
 	j := startHeld(t, oneExecutorPerWorker...)
 	j.awaitHalfDone(t)

@@ -1,10 +1,10 @@
 //go:build integration
 
-// Package faults makes hosts of a Hadoop cluster fail while a job runs: the job
-// must end with the right counts or with a useful error.
+// Package faults makes hosts of a Hadoop cluster fail while a job runs. The job must end with
+// the correct counts or with a useful error.
 //
-// The cluster is in containers: Docker, the image of make docker-image, Linux
-// and root are needed.
+// The cluster runs in Docker containers. The tests need Docker, the image that make
+// docker-image builds, Linux and root.
 package faults
 
 import (
@@ -27,20 +27,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// suite holds what tests share.
+// suite contains what all tests use.
 type suite struct {
 	cluster  *containers.Cluster
-	programs string // the directory of the binaries
+	programs string // directory of the built programs
 	files    *storage.Files
 	rest     *yarnrest.Client
-	text     string           // a text in HDFS
-	want     map[string]int64 // the text's word counts
+	text     string           // path of a text in HDFS
+	want     map[string]int64 // expected counts of the text's words
 }
 
-// shared is set by TestMain before any test runs.
+// shared is the suite that all tests use. TestMain sets it before any test runs.
 var shared *suite
 
-// smallDisk is the worker whose disk a test can fill.
+// smallDisk is the worker with an in-memory disk of smallDiskBytes, which tests fill.
 const (
 	smallDisk      = "worker-3"
 	smallDiskBytes = 192 << 20
@@ -52,12 +52,12 @@ func TestMain(m *testing.M) {
 		HA:    true,
 		Disks: map[string]int64{smallDisk: smallDiskBytes},
 		Properties: map[string]string{
-			// Expire nodes within seconds instead of ten minutes.
+			// Expire lost nodes within seconds instead of ten minutes.
 			"yarn.nm.liveness-monitor.expiry-interval-ms": "8000",
-			// Longer than the timeout for connections to a killed host.
+			// This is longer than the timeout of a connection to a killed host.
 			"yarn.am.liveness-monitor.expiry-interval-ms":      "60000",
 			"yarn.nodemanager.disk-health-checker.interval-ms": "1000",
-			// How long a stopping NodeManager waits for its containers.
+			// The time for which a stopping NodeManager waits for its containers to end.
 			"yarn.nodemanager.process-kill-wait.ms":                             "1000",
 			"dfs.heartbeat.interval":                                            "1",
 			"dfs.namenode.heartbeat.recheck-interval":                           "3000",
@@ -106,7 +106,7 @@ func run(m *testing.M, cluster *containers.Cluster) (code int, err error) {
 	return m.Run(), nil
 }
 
-// textBytes is the size of a text that census splits into portions tasks.
+// textBytes is the size of a text that census splits into countingTasks tasks, in bytes.
 const textBytes = countingTasks * 256 << 10
 
 func (s *suite) putText() error {

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
-// active waits for the active ResourceManager and returns it.
+// active waits until a ResourceManager is active, and returns its host.
 func active(t *testing.T) *containers.Host {
 	t.Helper()
 	var found *containers.Host
@@ -24,7 +24,7 @@ func active(t *testing.T) *containers.Host {
 	return found
 }
 
-// standby returns the other ResourceManager.
+// standby returns the host of the ResourceManager that is not active.
 func standby(t *testing.T) *containers.Host {
 	t.Helper()
 	if active(t).Name == containers.ResourceManager {
@@ -33,7 +33,8 @@ func standby(t *testing.T) *containers.Host {
 	return shared.cluster.Host(containers.ResourceManager)
 }
 
-// TestResourceManagerFailsOver kills the active ResourceManager.
+// TestResourceManagerFailsOver kills the active ResourceManager. The standby must take over and
+// recover the application.
 func TestResourceManagerFailsOver(t *testing.T) {
 	j := startHeld(t)
 	j.awaitHalfDone(t)
@@ -47,8 +48,8 @@ func TestResourceManagerFailsOver(t *testing.T) {
 	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
 }
 
-// TestResourceManagerIsRestarted kills the only ResourceManager, which recovers the
-// application from its state store.
+// TestResourceManagerIsRestarted kills and restarts the only running ResourceManager, which
+// must recover the application from its state store.
 func TestResourceManagerIsRestarted(t *testing.T) {
 	require.NoError(t, standby(t).Stop(t.Context()))
 	j := startHeld(t)
@@ -62,7 +63,7 @@ func TestResourceManagerIsRestarted(t *testing.T) {
 	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
 }
 
-// TestNameNodeIsRestarted kills the NameNode while tasks wait for a file in it.
+// TestNameNodeIsRestarted kills and restarts the NameNode while tasks poll for a file in HDFS.
 func TestNameNodeIsRestarted(t *testing.T) {
 	j := startHeld(t)
 	j.awaitHalfDone(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
-// TestWorkersAreInTheirRacks checks the ResourceManager's racks, by addresses that
-// hosts get when they start.
+// TestWorkersAreInTheirRacks checks the racks that the ResourceManager has resolved from the
+// workers' addresses, which Docker assigns when the hosts start.
 func TestWorkersAreInTheirRacks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

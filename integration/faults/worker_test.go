@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// isLost returns a condition: no executor on a host is alive.
+// isLost returns a condition for awaitStatus: every executor on the host is lost.
 func isLost(host string) func(page.Status) bool {
 	return func(status page.Status) bool {
 		for _, executor := range status.Details {
@@ -26,7 +26,7 @@ func isLost(host string) func(page.Status) bool {
 	}
 }
 
-// isExcluded returns a condition: a host is excluded.
+// isExcluded returns a condition for awaitStatus: the application excludes the host.
 func isExcluded(host string) func(page.Status) bool {
 	return func(status page.Status) bool {
 		return slices.ContainsFunc(status.Exclusions, func(e allocator.Exclusion) bool { return e.Host == host })
@@ -46,7 +46,8 @@ func TestWorkerIsKilled(t *testing.T) {
 	assert.Equal(t, 1, j.attempts(t))
 }
 
-// TestWorkerIsPaused pauses a worker, whose connections stay open, until its executor is lost.
+// TestWorkerIsPaused pauses a worker until its executor counts as lost. The worker's
+// connections stay open.
 func TestWorkerIsPaused(t *testing.T) {
 	j := startHeld(t)
 	worker := j.workerWithoutMaster(t, j.awaitHalfDone(t))
@@ -58,8 +59,8 @@ func TestWorkerIsPaused(t *testing.T) {
 	assert.Equal(t, 1, j.attempts(t))
 }
 
-// TestWorkerIsCutOff disconnects a worker until its executor is lost. Results from
-// that time must not count twice.
+// TestWorkerIsCutOff disconnects a worker until its executor counts as lost. Results of tasks
+// that end on the worker in this time must not be counted twice.
 func TestWorkerIsCutOff(t *testing.T) {
 	j := startHeld(t)
 	worker := j.workerWithoutMaster(t, j.awaitHalfDone(t))
@@ -71,7 +72,7 @@ func TestWorkerIsCutOff(t *testing.T) {
 	assert.Equal(t, 1, j.attempts(t))
 }
 
-// TestApplicationMastersHostIsKilled checks that a second attempt does the job.
+// TestApplicationMastersHostIsKilled checks that a second attempt completes the job.
 func TestApplicationMastersHostIsKilled(t *testing.T) {
 	j := startHeld(t)
 	j.awaitHalfDone(t)

@@ -1,7 +1,7 @@
 //go:build integration
 
-// Package formats_test lets the readers of Hadoop, Avro, pyarrow, DuckDB and Spark read files that
-// data sets have saved.
+// Package formats_test checks that Hadoop, Avro for Java, pyarrow, DuckDB and Spark can read
+// files that data sets have saved.
 package formats_test
 
 import (
@@ -64,18 +64,20 @@ var (
 	})
 )
 
-// prices are the unscaled prices of trips, as Avro for Java prints bytes.
+// prices are the expected unscaled prices of trips, in the form in which Avro for Java prints
+// bytes.
 var prices = []string{"2", `\u0000\u0096`, `\u0000ú`}
 
-// Hadoop's jars have no native library, so its codecs for zstd and lz4 do not work.
+// TestJavaReadsSavedFiles does not test zstd and lz4: Hadoop's codecs need a native library,
+// which is not in Hadoop's jars.
 func TestJavaReadsSavedFiles(t *testing.T) {
 	jars, err := cluster.Jars(t.Context(), cluster.DefaultHadoopVersion, slog.Default())
 	require.NoError(t, err)
 	requireJavaReads(t, jars, []string{"", "deflate", "snappy", "bzip2"}, []string{"", "deflate", "gzip", "bzip2", "snappy"})
 }
 
-// requireJavaReads saves Avro files and SequenceFiles with codecs, and lets the readers in jars
-// read them.
+// requireJavaReads saves Avro files and SequenceFiles with each codec, and checks that the Java
+// readers in jars can read them.
 func requireJavaReads(t *testing.T, jars, avroCodecs, sequenceCodecs []string) {
 	directory := t.TempDir()
 	var files []string
@@ -111,7 +113,7 @@ func requireJavaReads(t *testing.T, jars, avroCodecs, sequenceCodecs []string) {
 				if codec == "" && options != nil {
 					continue
 				}
-				const n = 20_000 // enough that a file without compression has several syncs
+				const n = 20_000 // an uncompressed file of this size has several sync markers
 				name := fmt.Sprint("sequence", codec, len(options))
 				records := int64(n)
 				if options != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/python"
 )
 
-// pyarrowRows is a file of pyarrow with a column of each type, in 10 rows.
+// pyarrowRows is the path of a file that pyarrow has written. It has 10 rows and a column of
+// each type.
 const pyarrowRows = "../../dataset/parquet/testdata/pyarrow-snappy.parquet"
 
 type pair struct {
@@ -27,7 +28,7 @@ type pair struct {
 	B *string `parquet:"b"`
 }
 
-// row has the columns of pyarrowRows.
+// row contains the columns of pyarrowRows.
 type row struct {
 	Bool        bool                `parquet:"bool"`
 	Int8        int8                `parquet:"int8"`
@@ -64,14 +65,15 @@ type row struct {
 	MapOfLists  map[int32][]*string `parquet:"map_of_lists"`
 }
 
-// repeated has each row of pyarrowRows n times.
+// repeated is a data set with each row of pyarrowRows n times.
 var repeated = dataset.Define("repeated", func(p *dataset.Plan, n int) *dataset.Of[row] {
 	return dataset.FlatMap(parquet.Read[row](p, pyarrowRows), func(r row) iter.Seq[row] {
 		return slices.Values(slices.Repeat([]row{r}, n))
 	})
 })
 
-// saveRows saves the rows of pyarrowRows, each n times, with each codec, and returns the files.
+// saveRows saves each row of pyarrowRows n times, once with each codec. It returns the paths of
+// the files.
 func saveRows(t *testing.T, n int, options ...dataset.SaveOption) []string {
 	directory := t.TempDir()
 	var files []string
@@ -93,8 +95,9 @@ func saveRows(t *testing.T, n int, options ...dataset.SaveOption) []string {
 	return files
 }
 
-// pyarrow and DuckDB find the values that pyarrow wrote, in files with one page in each
-// column chunk, and in files with several pages and row groups.
+// TestPythonReadsSavedParquetFiles checks that pyarrow and DuckDB read the values of
+// pyarrowRows from the saved files: from files with one page in each column chunk, and from
+// files with several pages and row groups.
 func TestPythonReadsSavedParquetFiles(t *testing.T) {
 	installation, err := python.Find(t.Context(), "pyarrow-26.0.1-duckdb-2.0.0-pytz-2026.6",
 		"pyarrow==26.0.1", "duckdb==2.0.0", "pytz==2026.6")

@@ -11,9 +11,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/bench/spark"
 )
 
-// Spark finds the values that pyarrow wrote in Parquet files of data sets. Its jars have Avro's
-// and Hadoop's readers with libraries for more codecs than Hadoop's own; zstd in SequenceFiles
-// needs a native library there, too.
+// TestSparkReadsSavedFiles checks that Spark reads the values of pyarrowRows from saved Parquet
+// files. It also tests codecs of Avro files and SequenceFiles that only Spark's jars have
+// libraries for. It does not test zstd in SequenceFiles, for which Spark's jars lack a native
+// library.
 func TestSparkReadsSavedFiles(t *testing.T) {
 	installation, err := spark.Find(t.Context())
 	require.NoError(t, err)

@@ -20,19 +20,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Users whom alice's application admits: one may see it, the other may kill it.
+// Users in the access control lists of alice's application: viewer may view it, modifier may
+// kill it.
 const (
 	viewer   = "vera"
 	modifier = "max"
 )
 
-// as returns the environment of a command that a user runs.
+// as returns the environment variables with which yarn-submit runs as a user.
 func (s *kerberosCluster) as(user string) []string {
 	return []string{"BOBBIN_KERBEROS_PRINCIPAL=" + user, "BOBBIN_KERBEROS_KEYTAB=" + s.Keytab(user)}
 }
 
-// testOtherUsersAreRefused submits as alice an application that the viewer may see, that the
-// modifier may kill, and of which bob may do neither.
+// testOtherUsersAreRefused submits an application as alice. The viewer may view it and the
+// modifier may kill it. bob may do neither.
 func (s *kerberosCluster) testOtherUsersAreRefused(t *testing.T) {
 	for _, user := range []string{viewer, modifier} {
 		require.NoError(t, s.Kerberos().AddKeytab(t.Context(), s.Keytab(user), user))
@@ -43,7 +44,7 @@ func (s *kerberosCluster) testOtherUsersAreRefused(t *testing.T) {
 	s.submitted++
 	id := strings.TrimSpace(r.stdout)
 	_, number, _ := strings.Cut(id, "_")
-	require.Eventually(t, func() bool { // the nodes have the logs
+	require.Eventually(t, func() bool { // until the NodeManagers have the logs
 		r = s.run(t, "logs", id)
 		return r.code == 0 && strings.Contains(r.stdout, "container_"+number)
 	}, testTimeout, 200*time.Millisecond, "%+v", &r)
@@ -86,7 +87,8 @@ func (s *kerberosCluster) testOtherUsersAreRefused(t *testing.T) {
 	}
 }
 
-// testOtherUsersSeeNoPages asks web servers about alice's running application as bob.
+// testOtherUsersSeeNoPages requests the pages of alice's running application from web servers
+// as different users. bob must be refused.
 func (s *kerberosCluster) testOtherUsersSeeNoPages(t *testing.T, id string) {
 	ask := func(user, method, address, body string) (status int, content string) {
 		login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: user, Keytab: s.Keytab(user), Config: s.Kerberos().Config()})
@@ -119,7 +121,7 @@ func (s *kerberosCluster) testOtherUsersSeeNoPages(t *testing.T, id string) {
 	_, text = ask(cluster.Bob, http.MethodGet, apps, "")
 	assert.NotContains(t, text, "amContainerLogs")
 
-	// The page, by the proxy.
+	// The ApplicationMaster's page through the web proxy.
 	for _, path := range []string{"/", "/api/status"} {
 		for _, user := range []string{cluster.Alice, viewer} {
 			code, text = ask(user, http.MethodGet, manager+"/proxy/"+id+path, "")
@@ -129,7 +131,7 @@ func (s *kerberosCluster) testOtherUsersSeeNoPages(t *testing.T, id string) {
 		assert.Equal(t, http.StatusForbidden, code, text)
 		assert.Contains(t, text, `the user "bob" may not see this application`)
 	}
-	// The logs on the node.
+	// The logs on the NodeManager.
 	logs := seen.App.AMContainerLogs + "/stderr/?start=0"
 	for _, user := range []string{cluster.Alice, viewer} {
 		code, text = ask(user, http.MethodGet, logs, "")
@@ -140,12 +142,13 @@ func (s *kerberosCluster) testOtherUsersSeeNoPages(t *testing.T, id string) {
 	assert.Contains(t, text, "User [bob] is not authorized to view the logs")
 }
 
-// testAggregatedLogsAreHidden reads the logs in HDFS of alice's finished application as bob.
+// testAggregatedLogsAreHidden checks that bob cannot read the logs of alice's finished
+// application in HDFS.
 func (s *kerberosCluster) testAggregatedLogsAreHidden(t *testing.T, id string) {
 	directory := "/tmp/logs/alice/bucket-logs-tfile/" + id[len(id)-4:] + "/" + id
 	files := s.filesOf(t, cluster.Alice)
 	var logs []storage.Info
-	require.Eventually(t, func() bool { // the nodes have moved them there
+	require.Eventually(t, func() bool { // until the NodeManagers have moved the logs to HDFS
 		var err error
 		logs, err = files.List(t.Context(), directory)
 		return err == nil && len(logs) > 0 && !slices.ContainsFunc(logs, func(log storage.Info) bool { return strings.HasSuffix(log.Name, ".tmp") })

@@ -18,8 +18,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// wordsInClear are words of the conversations with each daemon that are on the network in clear
-// if they are not encrypted: methods of RPCs, and the text that is counted.
+// wordsInClear contains, for each daemon, a word that is visible on the network if connections
+// to the daemon are not encrypted: the name of an RPC method, or the text that testWordCount
+// counts.
 var wordsInClear = map[string]string{
 	"NameNode":                  "getBlockLocations",
 	"ResourceManager":           "submitApplication",
@@ -30,17 +31,18 @@ var wordsInClear = map[string]string{
 	"DataNode 2":                markedLine,
 }
 
-// markedLine is a line of the text that testWordCount counts. Other tests send other ones.
+// markedLine is a line of the text that testWordCount counts. No other test sends this line.
 var markedLine = "ape bee " + rand.Text()[:8] + "\n"
 
-// capture has what was sent on loopback for a while.
+// capture contains what capturePackets has seen on loopback.
 type capture struct {
-	sockets   map[string]string         // names of daemons by address
-	sent      map[string]int            // bytes, by daemon
-	wordsSeen map[string]map[string]int // how often each word was seen, by daemon; "" for all others
+	sockets   map[string]string         // daemon names by address
+	sent      map[string]int            // bytes sent and received, by daemon
+	wordsSeen map[string]map[string]int // how often each word was seen, by daemon; "" means connections without a daemon in sockets
 }
 
-// capturePackets captures all packets on loopback until stop is called. That needs root.
+// capturePackets captures all packets on loopback until stop is called, which returns the
+// capture. It requires root.
 func (s *kerberosCluster) capturePackets(t *testing.T) (stop func() *capture) {
 	c := &capture{sent: map[string]int{}, wordsSeen: map[string]map[string]int{}, sockets: map[string]string{
 		s.NameNode().Address(cluster.RPC):              "NameNode",
@@ -54,7 +56,7 @@ func (s *kerberosCluster) capturePackets(t *testing.T) (stop func() *capture) {
 	}}
 	loopback, err := net.InterfaceByName("lo")
 	require.NoError(t, err)
-	const ipv4 = 0x0008 // in network byte order
+	const ipv4 = 0x0008 // ETH_P_IP in network byte order
 	socket, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, ipv4)
 	require.NoError(t, err, "a capture needs root")
 	require.NoError(t, syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_RCVBUFFORCE, 64<<20))
@@ -68,7 +70,7 @@ func (s *kerberosCluster) capturePackets(t *testing.T) (stop func() *capture) {
 		for {
 			n, from, err := syscall.Recvfrom(socket, packet, 0)
 			if link, ok := from.(*syscall.SockaddrLinklayer); err == nil && ok && link.Pkttype != syscall.PACKET_OUTGOING {
-				c.search(packet[:n]) // each packet is also seen as an outgoing one
+				c.search(packet[:n]) // loopback delivers each packet twice: as outgoing and as incoming
 			}
 			select {
 			case <-stopping:
@@ -85,9 +87,9 @@ func (s *kerberosCluster) capturePackets(t *testing.T) (stop func() *capture) {
 	}
 }
 
-// search looks for words in an IPv4 packet.
+// search adds an IPv4 packet to the capture.
 func (c *capture) search(packet []byte) {
-	const tcp, addresses, ports = 6, 12, 4 // the protocol; offsets in the header, and sizes
+	const tcp, addresses, ports = 6, 12, 4 // protocol number; offset of IP addresses; bytes of both TCP ports
 	if len(packet) < 20 || packet[9] != tcp {
 		return
 	}
@@ -116,8 +118,9 @@ func (c *capture) search(packet []byte) {
 	}
 }
 
-// requireOnlyInClear checks with which daemons other processes spoke in clear. No others may
-// have sent the text that was counted.
+// requireOnlyInClear checks that connections to exactly the daemons in clear were not
+// encrypted. The text that testWordCount counts must not have been sent on any other
+// connection.
 func (c *capture) requireOnlyInClear(t *testing.T, clear map[string]bool) {
 	for daemon, word := range wordsInClear {
 		assert.NotZero(t, c.sent[daemon], "%s was used", daemon)

@@ -9,22 +9,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// blockSize is so small that all DataNodes have blocks of a text.
+// blockSize is the HDFS block size of the test's text. It is so small that every DataNode
+// stores some blocks.
 const blockSize = 256 << 10
 
-// clusters returns the clusters to test, by name. The nodes of each protect data in
-// different ways.
+// clusters returns the options of the clusters to test, by name. On each cluster, the two
+// DataNodes protect data in different ways.
 func clusters() map[string]cluster.Options {
 	all := map[string]cluster.Options{
-		// Hadoop's defaults, and a DataNode at a port that only root can have, which needs no
-		// protection.
+		// Hadoop's defaults. One DataNode has a port below 1024, which needs no protection
+		// because only root can listen there.
 		"RPC and authentication": {
 			YARN:  cluster.Properties{"yarn.log-aggregation-enable": "true"},
 			Nodes: nodes(nil, nil),
 		},
-		// Tokens expire soon (see testApplicationsOutliveTokens), the ResourceManager gets tokens for users, and
-		// it rolls its keys as often as it can: the interval has to be more than three times the liveness monitor's expiry
-		// interval. The ResourceManager uses a new key half a rolling interval after making it.
+		// Tokens expire soon (see testApplicationsOutliveTokens), and the ResourceManager may
+		// get new tokens for users. The ResourceManager rolls its keys as often as possible:
+		// the interval must be more than three times the expiry interval of the liveness
+		// monitor. A new key is used about half an interval after its creation.
 		"REST and privacy": {
 			SPNEGO: true,
 			Core:   cluster.Properties{"hadoop.rpc.protection": "privacy"},
@@ -46,8 +48,8 @@ func clusters() map[string]cluster.Options {
 				cluster.Properties{"dfs.encrypt.data.transfer.algorithm": "3des"},
 			),
 		},
-		// As production has it: DataNodes above port 1023 must have HTTPS. Tokens expire soon, and
-		// the ResourceManager may not get new ones.
+		// Like in production, DataNodes have ports above 1023 and therefore HTTPS. Tokens
+		// expire soon, and the ResourceManager may not get new tokens.
 		"integrity": {
 			HTTPS:      true,
 			Encryption: "aes256-cts-hmac-sha384-192",
@@ -55,7 +57,7 @@ func clusters() map[string]cluster.Options {
 			HDFS:       withShortTokens(onlyTokenLifetime, onlyTokenLifetime, cluster.Properties{"dfs.data.transfer.protection": "privacy,integrity"}),
 			Nodes:      nodes(cluster.Properties{"dfs.data.transfer.protection": "integrity"}, cluster.Properties{"dfs.data.transfer.protection": "privacy"}),
 		},
-		// Daemons that offer several protections, and parts of which fail.
+		// Each daemon offers several protections. testFailures stops some of these daemons.
 		"nameservices": {
 			HA:         true,
 			Encryption: "aes128-cts-hmac-sha256-128",
@@ -80,7 +82,7 @@ func clusters() map[string]cluster.Options {
 	return all
 }
 
-// nodes returns two nodes with properties of their DataNodes.
+// nodes returns the default nodes. The i-th properties are those of the i-th DataNode.
 func nodes(properties ...cluster.Properties) []cluster.NodeSpec {
 	specs := cluster.DefaultNodes()
 	for i := range specs {
@@ -89,14 +91,16 @@ func nodes(properties ...cluster.Properties) []cluster.NodeSpec {
 	return specs
 }
 
-// daemonsInClear returns with which daemons other processes speak in clear, by name; see wordsInClear.
-// Of several protections, Java chooses the first, and this client the best.
+// daemonsInClear returns whether connections to each daemon are unencrypted, by daemon name
+// (see wordsInClear). If a server offers several protections, Java clients choose the first,
+// and bobbin chooses the strongest.
 func (s *kerberosCluster) daemonsInClear() map[string]bool {
 	protections := s.options.Core["hadoop.rpc.protection"]
 	ours, javas := !strings.Contains(protections, "privacy"), !strings.HasPrefix(protections, "privacy")
 	clear := map[string]bool{
 		"ResourceManager": ours, "ResourceManager's AMs": ours,
-		// The ResourceManager starts ApplicationMasters, and NodeManagers read from HDFS.
+		// Java clients also connect to these daemons: the ResourceManager starts
+		// ApplicationMasters on NodeManagers, and NodeManagers read from HDFS.
 		"ResourceManager's workers": javas, "NodeManager": javas, "NameNode": javas,
 	}
 	for i, node := range s.options.Nodes {

@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// testCommands runs commands as tasks in a detached application, and asks all that can be
-// asked about it.
+// testCommands runs shell commands as tasks of a detached application, and then all yarn-submit
+// commands that show something about an application.
 func (s *kerberosCluster) testCommands(t *testing.T) {
 	login := []string(nil)
 	if s.shortTokens() {

@@ -14,7 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// testDoctor examines a sound cluster, and one to which the user has not logged in.
+// testDoctor runs `yarn-submit doctor` on a healthy cluster, with and without a login of the
+// user.
 func (s *kerberosCluster) testDoctor(t *testing.T) {
 	arguments := []string{"doctor", "--json"}
 	if s.options.HA {

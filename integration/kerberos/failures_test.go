@@ -24,18 +24,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// blockTokenLifetime is how long block tokens live: the least that Hadoop has.
+// blockTokenLifetime is the lifetime of block tokens: the minimum that Hadoop allows.
 const blockTokenLifetime = time.Minute
 
-// pausedRead is a file that was read in part before its block tokens end.
+// pausedRead is a file of which a part was read before its block tokens expired.
 type pausedRead struct {
 	file   storage.File
-	rest   int64 // bytes that are not read yet
+	rest   int64 // number of bytes that are still to be read
 	paused time.Time
 	log    bytes.Buffer
 }
 
-// pauseRead begins to read a file with several blocks.
+// pauseRead writes a file with several blocks, and reads its first bytes.
 func (s *kerberosCluster) pauseRead(t *testing.T) *pausedRead {
 	p := &pausedRead{}
 	files := s.openFiles(t, cluster.Alice, slog.New(slog.NewTextHandler(&p.log, nil)))
@@ -53,7 +53,7 @@ func (s *kerberosCluster) pauseRead(t *testing.T) *pausedRead {
 	return p
 }
 
-// resume reads the rest once the tokens have ended.
+// resume waits until the block tokens have expired, and reads the rest of the file.
 func (p *pausedRead) resume(t *testing.T) {
 	time.Sleep(time.Until(p.paused.Add(blockTokenLifetime + time.Second)))
 	rest, err := io.Copy(io.Discard, p.file)
@@ -64,7 +64,8 @@ func (p *pausedRead) resume(t *testing.T) {
 }
 
 // testFailures runs an application that uses two file systems while a NameNode, the
-// ResourceManager and the KDC fail. Each ends its part of the work before the next.
+// ResourceManager and the KDC fail. The failures occur one after the other, each after another
+// round of the application.
 func (s *kerberosCluster) testFailures(t *testing.T) {
 	const rounds, pause = 4, 11 * time.Second
 	dirs := []string{"hdfs://" + cluster.East + "/user/alice/survivor", "hdfs://" + cluster.West + "/user/alice/survivor"}
@@ -103,7 +104,7 @@ func (s *kerberosCluster) testFailures(t *testing.T) {
 	require.NoError(t, restarting.Wait())
 
 	after(3)
-	s.requirePage(t, id) // the ResourceManager has the same authority as before
+	s.requirePage(t, id) // the ResourceManager still uses the certificate authority from before its restart
 	require.NoError(t, s.KDC().Stop(ctx))
 	_, err := files.Stat(t.Context(), dirs[0]+"/4-driver")
 	require.Error(t, err, "the KDC ends before the last round")
@@ -117,8 +118,8 @@ func (s *kerberosCluster) testFailures(t *testing.T) {
 	}
 }
 
-// requireNewKeys checks that the ResourceManager has used new keys for all its tokens
-// while applications ran.
+// requireNewKeys checks that the ResourceManager has activated new keys for all kinds of its
+// tokens while applications ran.
 func (s *kerberosCluster) requireNewKeys(t *testing.T) {
 	log, err := os.ReadFile(s.ResourceManager().LogFile())
 	require.NoError(t, err)
@@ -127,7 +128,7 @@ func (s *kerberosCluster) requireNewKeys(t *testing.T) {
 	}
 }
 
-// setProperties changes values in a daemon's configuration.
+// setProperties changes the values of properties in a daemon's configuration file.
 func (s *kerberosCluster) setProperties(t *testing.T, daemon *cluster.Daemon, file string, values map[string]string) {
 	site := filepath.Join(s.dir(), "conf", daemon.Name(), file)
 	content, err := os.ReadFile(site)
@@ -140,8 +141,8 @@ func (s *kerberosCluster) setProperties(t *testing.T, daemon *cluster.Daemon, fi
 	require.NoError(t, os.WriteFile(site, content, 0o644))
 }
 
-// testUnprotectedDataNodesAreRefused makes the DataNodes accept anyone, and checks that no file
-// is read there.
+// testUnprotectedDataNodesAreRefused restarts the DataNodes without authentication, and checks
+// that bobbin refuses to read files from them.
 func (s *kerberosCluster) testUnprotectedDataNodesAreRefused(ctx context.Context, t *testing.T, files *storage.Files) {
 	var restarting errgroup.Group
 	for _, node := range s.Nodes() {
@@ -156,8 +157,8 @@ func (s *kerberosCluster) testUnprotectedDataNodesAreRefused(ctx context.Context
 	assert.NoError(t, file.Close())
 }
 
-// testSimpleAuthenticationIsRefused makes the DataNodes, the ResourceManager and the NameNode accept anyone, and
-// checks that users of Kerberos refuse them.
+// testSimpleAuthenticationIsRefused restarts the DataNodes, the ResourceManager and the
+// NameNode without authentication, and checks that clients with Kerberos refuse to use them.
 func (s *kerberosCluster) testSimpleAuthenticationIsRefused(t *testing.T) {
 	files := s.filesOf(t, cluster.Alice)
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)

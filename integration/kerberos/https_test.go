@@ -20,13 +20,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// httpsPolicyKey says whether applications' pages are served by HTTPS.
+// httpsPolicyKey is the property that decides whether ApplicationMasters serve their pages by
+// HTTPS.
 const httpsPolicyKey = "yarn.resourcemanager.application-https.policy"
 
 var pageInLog = regexp.MustCompile(`msg="serving the application's page" url=(https?)(://\S+/)`)
 
-// pageOf waits until an ApplicationMaster of alice's serves its page, and returns the
-// address without the scheme.
+// pageOf waits until the ApplicationMaster of alice's application serves its page with the
+// given scheme, and returns the page's URL without the scheme.
 func (s *kerberosCluster) pageOf(t *testing.T, id, scheme string) (address string) {
 	var found []string
 	var logs commandResult
@@ -39,8 +40,9 @@ func (s *kerberosCluster) pageOf(t *testing.T, id, scheme string) (address strin
 	return found[2]
 }
 
-// testPageByHTTP asks an ApplicationMaster of alice's for its page without the web proxy, from
-// this machine: the page takes all of that for the proxy, as the proxy is on loopback.
+// testPageByHTTP requests the page of alice's application directly from its ApplicationMaster.
+// The web proxy is on loopback, so the ApplicationMaster treats every request from this machine
+// as a request of the proxy, and trusts the user name in the proxy's cookie.
 func (s *kerberosCluster) testPageByHTTP(t *testing.T, id string) {
 	address := s.pageOf(t, id, "http")
 	for user, status := range map[string]int{
@@ -61,7 +63,9 @@ func (s *kerberosCluster) testPageByHTTP(t *testing.T, id string) {
 	}
 }
 
-// testPageByHTTPS asks an ApplicationMaster of alice's for its page without the web proxy.
+// testPageByHTTPS requests the page of alice's application directly from its ApplicationMaster.
+// With HTTPS, the ApplicationMaster accepts only requests with the web proxy's client
+// certificate.
 func (s *kerberosCluster) testPageByHTTPS(t *testing.T, id string) {
 	address := s.pageOf(t, id, "https")
 	var own tls.Certificate
@@ -88,7 +92,7 @@ func (s *kerberosCluster) testPageByHTTPS(t *testing.T, id string) {
 	}
 	response, content := ask("http")
 	assert.Equal(t, http.StatusBadRequest, response.StatusCode, content)
-	for _, shows := range [][]tls.Certificate{nil, {own}} { // not the proxy's
+	for _, shows := range [][]tls.Certificate{nil, {own}} { // neither is the proxy's certificate
 		response, content = ask("https", shows...)
 		assert.Equal(t, http.StatusFound, response.StatusCode, content)
 		assert.Equal(t, "http://"+s.ResourceManager().Address(cluster.HTTP)+"/proxy/redirect/"+id+"/", response.Header.Get("Location"))
@@ -97,8 +101,8 @@ func (s *kerberosCluster) testPageByHTTPS(t *testing.T, id string) {
 	}
 }
 
-// requirePage waits until the web proxy, which does not ask for tickets, shows an
-// application's status.
+// requirePage waits until the web proxy shows an application's status. This web proxy does not
+// require tickets.
 func (s *kerberosCluster) requirePage(t *testing.T, id string) {
 	address := "http://" + s.ResourceManager().Address(cluster.HTTP) + "/proxy/" + id + "/" + page.StatusPath
 	var seen string
@@ -115,8 +119,8 @@ func (s *kerberosCluster) requirePage(t *testing.T, id string) {
 	}, testTimeout, 200*time.Millisecond, "%s", &seen)
 }
 
-// pageKey returns the key with which an ApplicationMaster serves its page, and whether the
-// ResourceManager has given it one.
+// pageKey returns the key for HTTPS of an ApplicationMaster's page from the container's
+// credentials. ok is false if the ResourceManager has not put a key into the credentials.
 func pageKey(t *testing.T, credentials *security.Credentials) (key tls.Certificate, ok bool) {
 	store, ok := credentials.Secret("yarn.application.am.keystore")
 	if !ok {

@@ -1,6 +1,6 @@
 //go:build integration
 
-// Package kerberos runs yarn-submit on real clusters with Kerberos, with different
+// Package kerberos runs yarn-submit on real clusters with Kerberos. The clusters differ in the
 // protection of their connections.
 package kerberos
 
@@ -24,22 +24,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// testTimeout is the limit of every wait in a test.
+// testTimeout is the timeout of every wait in a test.
 const testTimeout = 10 * time.Minute
 
-// releaseVariable chooses the Hadoop release.
+// releaseVariable is the environment variable that chooses the Hadoop release.
 const releaseVariable = "BOBBIN_TEST_HADOOP_VERSION"
 
-// kerberosCluster is a cluster with Kerberos, and the programs that tests run there.
+// kerberosCluster is a cluster with Kerberos, and the programs that tests run on it.
 type kerberosCluster struct {
 	*cluster.Cluster
 	options   cluster.Options
 	programs  string
-	cache     string // alice's ticket cache
-	submitted int    // how many applications are known to the ResourceManager
+	cache     string // path of alice's ticket cache
+	submitted int    // number of applications that the ResourceManager should list
 }
 
-// commandResult is how a command ended.
+// commandResult is the exit code and the output of a command.
 type commandResult struct {
 	code           int
 	stdout, stderr string
@@ -52,7 +52,7 @@ func TestClusters(t *testing.T) {
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	release := os.Getenv(releaseVariable)
-	require.NoError(t, os.Unsetenv(releaseVariable)) // yarn-submit refuses settings that it does not know
+	require.NoError(t, os.Unsetenv(releaseVariable)) // yarn-submit rejects variables that begin with BOBBIN_ and are no settings
 	for name, options := range clusters() {
 		t.Run(name, func(t *testing.T) {
 			options.Kerberos, options.HadoopVersion = true, release
@@ -87,21 +87,21 @@ func TestClusters(t *testing.T) {
 				s.testDoctor(t)
 				s.testMasterFailsWithoutPrivileges(t, restarting)
 				s.testSimpleAuthenticationIsRefused(t)
-				return // the cluster is not secure any more
+				return // the daemons are no longer secure
 			case "nameservices":
 				paused := s.pauseRead(t)
 				s.testWordCount(t)
 				s.testDoctor(t)
 				s.testFailures(t)
 				paused.resume(t)
-				return // there is no KDC any more
+				return // the KDC no longer runs
 			}
 			s.testDoctor(t)
 		})
 	}
 }
 
-// run runs yarn-submit as alice, or as the user whose keytab the arguments name.
+// run runs yarn-submit as alice, or as the user of the keytab in args.
 func (s *kerberosCluster) run(t *testing.T, args ...string) commandResult {
 	return s.runWith(t, nil, args...)
 }
@@ -110,7 +110,8 @@ func (s *kerberosCluster) runWith(t *testing.T, environment []string, args ...st
 	return s.runIn(t, "", environment, args...)
 }
 
-// runIn is runWith in a directory, if that is not "".
+// runIn runs yarn-submit with additional environment variables, in the given directory; ""
+// means the test's directory.
 func (s *kerberosCluster) runIn(t *testing.T, directory string, environment []string, args ...string) commandResult {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
@@ -127,13 +128,13 @@ func (s *kerberosCluster) runIn(t *testing.T, directory string, environment []st
 	return commandResult{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// keytab returns flags of a submission with a user's keytab. The nodes' own krb5.conf does
-// not know the cluster's KDC.
+// keytab returns flags of a submission that logs in with a user's keytab. They set KRB5_CONFIG,
+// because the krb5.conf of this machine does not contain the cluster's KDC.
 func (s *kerberosCluster) keytab(user string) []string {
 	return []string{"--principal", user, "--keytab", s.Keytab(user), "--conf", "yarn.appMasterEnv.KRB5_CONFIG=" + s.Kerberos().Config()}
 }
 
-// filesOf returns HDFS as a user.
+// filesOf returns an HDFS client with a user's login.
 func (s *kerberosCluster) filesOf(t *testing.T, user string) *storage.Files {
 	return s.openFiles(t, user, nil)
 }
@@ -149,8 +150,8 @@ func (s *kerberosCluster) openFiles(t *testing.T, user string, logger *slog.Logg
 	return files
 }
 
-// testWordCount counts words in HDFS in each mode, with the ticket cache or, where tokens end
-// soon, a keytab. It checks what others on the network can read.
+// testWordCount counts words in HDFS in each deploy mode, with a ticket cache or, on a cluster
+// whose tokens expire soon, with a keytab. It checks which data are visible on the network.
 func (s *kerberosCluster) testWordCount(t *testing.T) {
 	stop := s.capturePackets(t)
 	files := s.filesOf(t, cluster.Alice)

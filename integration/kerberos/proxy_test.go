@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// testProxyUser submits as a gateway, which may act for alice and not for bob.
+// testProxyUser submits as the gateway, which may impersonate alice and not bob.
 func (s *kerberosCluster) testProxyUser(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
 	require.NoError(t, s.Kerberos().Init(t.Context(), cache, cluster.Gateway, cluster.Password))

@@ -18,14 +18,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// refusedSubmission is a submission that must be refused before anything is staged.
+// refusedSubmission is a submission that yarn-submit must refuse before it stages files.
 type refusedSubmission struct {
-	cause   string   // part of the error
-	flags   []string // that name the user
+	cause   string   // text that the error must contain
+	flags   []string // flags for the user's login
 	environ []string
 }
 
-// testMissingTicket submits where alice has not logged in yet.
+// testMissingTicket submits before alice has logged in.
 func (s *kerberosCluster) testMissingTicket(t *testing.T) {
 	s.testRefused(t, "no ticket", refusedSubmission{cause: "no Kerberos ticket: there is no ticket cache"})
 	s.testRefused(t, "another's keytab", refusedSubmission{
@@ -33,7 +33,7 @@ func (s *kerberosCluster) testMissingTicket(t *testing.T) {
 	})
 }
 
-// testRefused submits, and asks doctor about the same cause.
+// testRefused checks that submit refuses the submission, and that doctor finds the same cause.
 func (s *kerberosCluster) testRefused(t *testing.T, name string, refused refusedSubmission) {
 	t.Run(name, func(t *testing.T) {
 		r := s.runWith(t, refused.environ, append(append([]string{"submit"}, refused.flags...), s.programs+"/pi", "4")...)
@@ -50,7 +50,7 @@ func (s *kerberosCluster) testRefused(t *testing.T, name string, refused refused
 	})
 }
 
-// testBadLogins submits with tickets, keytabs, clocks and tokens that cannot work.
+// testBadLogins submits with tickets, keytabs, clocks and tokens that are not valid.
 func (s *kerberosCluster) testBadLogins(t *testing.T) {
 	kdc, dir := s.Kerberos(), t.TempDir()
 	login := func(cache string, flags ...string) []string {
@@ -121,14 +121,14 @@ func (s *kerberosCluster) testBadLogins(t *testing.T) {
 	s.requireNothingStaged(t)
 }
 
-// testMissingWebPrincipal submits where the ResourceManager's web server asks for Kerberos, and
-// the KDC does not know that server.
+// testMissingWebPrincipal submits while the KDC has no principal for the ResourceManager's web
+// server, which requires Kerberos.
 func (s *kerberosCluster) testMissingWebPrincipal(t *testing.T) {
 	s.testMissingService(t, "HTTP/127.0.0.1", nil)
 	s.requireNothingStaged(t)
 }
 
-// testMissingService submits while the KDC does not know a service.
+// testMissingService submits while the KDC has no principal for the given service.
 func (s *kerberosCluster) testMissingService(t *testing.T, service string, environ []string) {
 	rename := func(from, to string) {
 		require.NoError(t, s.Kerberos().Admin(t.Context(), fmt.Sprintf("renprinc -force %s %s\n", from, to)))
@@ -140,7 +140,7 @@ func (s *kerberosCluster) testMissingService(t *testing.T, service string, envir
 	})
 }
 
-// requireNothingStaged checks that alice has no staged files.
+// requireNothingStaged checks that alice has no staged files and no cached uploads.
 func (s *kerberosCluster) requireNothingStaged(t *testing.T) {
 	for _, staging := range []string{"staging", "cache"} {
 		staged, err := s.filesOf(t, cluster.Alice).List(t.Context(), "/user/alice/.bobbin/"+staging)
@@ -151,8 +151,8 @@ func (s *kerberosCluster) requireNothingStaged(t *testing.T) {
 	}
 }
 
-// configuration returns a copy of the clients' configuration directory, in which one file
-// has further properties.
+// configuration returns a copy of the clients' configuration directory with additional
+// properties in the given file.
 func (s *kerberosCluster) configuration(t *testing.T, file string, properties map[string]string) string {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(s.ConfDir())))

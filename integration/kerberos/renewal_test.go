@@ -16,20 +16,21 @@ import (
 )
 
 const (
-	// tokenRenewal and tokenLifetime are how long tokens live without a renewal and at most,
-	// where the ResourceManager gets new ones.
+	// Where the ResourceManager may get new tokens, a token expires tokenRenewal after its last
+	// renewal, and tokenLifetime after its creation.
 	tokenRenewal  = 20 * time.Second
 	tokenLifetime = 30 * time.Second
-	// onlyTokenLifetime is how long they live where it may not: a submission on a busy machine
-	// must upload its program and start within that time.
+	// onlyTokenLifetime is the lifetime of tokens where the ResourceManager may not get new
+	// ones. In this time, a submission on a busy machine must upload its program and start.
 	onlyTokenLifetime = 45 * time.Second
-	// steadyPause is longer than connections to the NameNode are kept.
+	// steadyPause is longer than the time after which idle connections to the NameNode are
+	// closed, so that the program steady authenticates again in each round.
 	steadyPause  = 11 * time.Second
 	steadyRounds = 15
 )
 
-// testApplicationsOutliveTokens runs applications that use HDFS for five times the maximum lifetime of
-// tokens, and at the same time all else that tests do.
+// testApplicationsOutliveTokens runs applications that use HDFS for five times the maximum
+// lifetime of tokens. The other tests for this cluster run at the same time.
 func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 	keytab := s.keytab(cluster.Alice)
 	var long sync.WaitGroup
@@ -55,8 +56,9 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 			results[name] = ended
 		})
 	}
-	// Each starts before the next uploads its program: several transfers at a time, encrypted by
-	// 3DES, may take longer than the ResourceManager waits for an ApplicationMaster.
+	// Each application starts before the next uploads its program: several concurrent uploads,
+	// encrypted with 3DES, could take longer than the time in which an ApplicationMaster must
+	// register.
 	awaitRunning := func(dir string) {
 		require.Eventually(t, func() bool {
 			r := s.run(t, "list", "--json", "--state", "RUNNING", "--name", "steady-"+dir)
@@ -73,7 +75,7 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 	awaitRunning("ticket")
 
 	s.testWordCount(t)
-	hidden := map[string]secrets{} // of applications
+	hidden := map[string]secrets{} // secrets by application id
 	for _, mode := range []string{"cluster", "client"} {
 		id, found := s.testSecretsAreHidden(t, mode)
 		hidden[id] = found
@@ -97,7 +99,8 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 		require.Len(t, written, 3*steadyRounds)
 	}
 	ended := results["no keytab"]
-	// A busy ResourceManager may renew a token too late, which ends the application earlier.
+	// A busy ResourceManager may renew a token too late. Then the application ends too early:
+	// repeat it.
 	for again := 0; again < 2 && strings.Contains(ended.stderr, "was not renewed in time"); again++ {
 		s.submitted++
 		ended = steady("cluster", "ticket-"+strconv.Itoa(again), 2, tokenLifetime+time.Second)
@@ -114,13 +117,13 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 
 const maxLifetimeKey = "dfs.namenode.delegation.token.max-lifetime"
 
-// withShortTokens adds that delegation tokens end while a test runs: after renewal, or after
-// lifetime if they are renewed.
+// withShortTokens adds properties to p with which delegation tokens expire while a test runs:
+// renewal after the last renewal, and lifetime after their creation.
 func withShortTokens(renewal, lifetime time.Duration, p cluster.Properties) cluster.Properties {
 	p["dfs.namenode.delegation.token.renew-interval"] = strconv.FormatInt(renewal.Milliseconds(), 10)
 	p[maxLifetimeKey] = strconv.FormatInt(lifetime.Milliseconds(), 10)
 	return p
 }
 
-// shortTokens reports whether delegation tokens end while a test runs.
+// shortTokens reports whether delegation tokens expire while a test runs.
 func (s *kerberosCluster) shortTokens() bool { return s.options.HDFS[maxLifetimeKey] != "" }

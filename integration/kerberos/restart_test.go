@@ -19,14 +19,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// restartingApplication is an application with a keytab whose ApplicationMaster is killed when the
-// submission's tokens have ended.
+// restartingApplication is an application with a keytab. A test kills its ApplicationMaster
+// when the tokens of the submission have expired.
 type restartingApplication struct {
 	id, dir string
-	ended   time.Time // when the tokens have ended
+	ended   time.Time // when the tokens of the submission have expired
 }
 
-// startRestarting submits it, to be killed after a time. It runs until then.
+// startRestarting submits a restartingApplication. lifetime is the maximum lifetime of its
+// tokens.
 func (s *kerberosCluster) startRestarting(t *testing.T, lifetime time.Duration) restartingApplication {
 	const dir = "/user/alice/restarted"
 	args := append([]string{"submit", "--detach", "--num-executors", "1", "--name", "restarted", "--conf", "yarn.maxAppAttempts=2"}, s.keytab(cluster.Alice)...)
@@ -36,8 +37,8 @@ func (s *kerberosCluster) startRestarting(t *testing.T, lifetime time.Duration) 
 	return restartingApplication{strings.TrimSpace(r.stdout), dir, time.Now().Add(lifetime)}
 }
 
-// killMaster kills the ApplicationMaster when its time has come, and removes the copy of the
-// keytab on its node, so that YARN must fetch it again from HDFS.
+// killMaster waits until the tokens have expired and kills the ApplicationMaster. It also
+// removes the localized copy of the keytab, so that YARN must fetch the keytab again from HDFS.
 func (s *kerberosCluster) killMaster(t *testing.T, a restartingApplication) {
 	s.awaitFiles(t, a, time.Time{})
 	time.Sleep(time.Until(a.ended))
@@ -73,8 +74,8 @@ func (s *kerberosCluster) killMaster(t *testing.T, a restartingApplication) {
 	require.Positive(t, killed)
 }
 
-// awaitFiles waits until driver and tasks have written their files of the first round after
-// a time.
+// awaitFiles waits until the driver and the tasks have written their files of the first round
+// after the given time.
 func (s *kerberosCluster) awaitFiles(t *testing.T, a restartingApplication, after time.Time) {
 	files := s.filesOf(t, cluster.Alice)
 	require.Eventually(t, func() bool {
@@ -88,8 +89,8 @@ func (s *kerberosCluster) awaitFiles(t *testing.T, a restartingApplication, afte
 	}, testTimeout, 100*time.Millisecond)
 }
 
-// testMasterRecovers checks that a second ApplicationMaster goes on, as the ResourceManager may get new
-// tokens for YARN.
+// testMasterRecovers checks that a second attempt continues. It can start because the
+// ResourceManager may get new tokens for localization.
 func (s *kerberosCluster) testMasterRecovers(t *testing.T, a restartingApplication) {
 	s.killMaster(t, a)
 	s.awaitFiles(t, a, time.Now())
@@ -97,7 +98,8 @@ func (s *kerberosCluster) testMasterRecovers(t *testing.T, a restartingApplicati
 	require.Equal(t, 0, r.code, r.stderr)
 }
 
-// testMasterFailsWithoutPrivileges checks that the application fails, as the ResourceManager may not.
+// testMasterFailsWithoutPrivileges checks that the application fails, because the
+// ResourceManager may not get new tokens for localization.
 func (s *kerberosCluster) testMasterFailsWithoutPrivileges(t *testing.T, a restartingApplication) {
 	s.killMaster(t, a)
 	r := s.run(t, "wait", a.id)

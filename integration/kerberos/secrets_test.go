@@ -29,8 +29,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// testSecretsAreHidden searches all that others could read for secrets of alice's running
-// steady application of a deploy mode, which has a keytab. It returns these secrets.
+// testSecretsAreHidden searches everything that other users could read for the secrets of a
+// running application of alice: the program steady in the given deploy mode, with a keytab. It
+// returns the application's id and secrets.
 func (s *kerberosCluster) testSecretsAreHidden(t *testing.T, mode string) (id string, found secrets) {
 	id = s.running(t, "steady-"+mode)
 	require.Eventually(t, func() bool { return len(s.tokenFiles(t, id)) >= 2 }, testTimeout, 200*time.Millisecond)
@@ -48,7 +49,7 @@ func (s *kerberosCluster) testSecretsAreHidden(t *testing.T, mode string) (id st
 		}
 		line, err := os.ReadFile(filepath.Join(directory, "cmdline"))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		secrets.requireNotIn(t, "environment of process "+filepath.Base(directory), environ)
 		secrets.requireNotIn(t, "command line of process "+filepath.Base(directory), line)
@@ -111,7 +112,7 @@ func (s *kerberosCluster) testEventLogsHide(t *testing.T, applications map[strin
 	require.Equal(t, len(applications), searched)
 }
 
-// running waits until alice's application of that name runs, and returns its id.
+// running waits until alice's application with the given name is running, and returns its id.
 func (s *kerberosCluster) running(t *testing.T, name string) (id string) {
 	var r commandResult
 	require.Eventually(t, func() bool {
@@ -126,12 +127,12 @@ func (s *kerberosCluster) running(t *testing.T, name string) (id string) {
 	return id
 }
 
-// copiesOf returns the files below directories that have the given content.
+// copiesOf returns the paths of the files below directories that have the given content.
 func copiesOf(t *testing.T, content []byte, directories []string) (copies []string) {
 	for _, directory := range directories {
 		assert.NoError(t, filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
-				return nil // it may have been removed
+				return nil // the file may have been removed
 			}
 			if info, err := entry.Info(); err != nil || info.Size() != int64(len(content)) {
 				return nil
@@ -145,8 +146,8 @@ func copiesOf(t *testing.T, content []byte, directories []string) (copies []stri
 	return copies
 }
 
-// testKeytabIsHidden checks who can read the application's keytab, while another application with
-// this keytab runs.
+// testKeytabIsHidden checks that only alice can read the staged and localized keytab of an
+// application. Another application with the same keytab runs at the same time.
 func (s *kerberosCluster) testKeytabIsHidden(t *testing.T, id, other string) {
 	staged := "/user/alice/.bobbin/staging/" + id + "/" + launch.KeytabFile
 	info, err := s.filesOf(t, cluster.Alice).Stat(t.Context(), staged)
@@ -181,18 +182,18 @@ func (s *kerberosCluster) testKeytabIsHidden(t *testing.T, id, other string) {
 
 func (s *kerberosCluster) dir() string { return filepath.Dir(s.ConfDir()) }
 
-// tokenFiles returns the credentials files of an application's running containers.
+// tokenFiles returns the paths of the credentials files of an application's running containers.
 func (s *kerberosCluster) tokenFiles(t *testing.T, id string) []string {
 	files, err := filepath.Glob(filepath.Join(s.dir(), "node-*/local/usercache/alice/appcache", id, "container_*/container_tokens"))
 	require.NoError(t, err)
 	return files
 }
 
-// secrets are byte strings that must not be seen, by what they are.
+// secrets contains byte strings that must be hidden, by description.
 type secrets map[string][]byte
 
-// secretsOf returns the secrets of an application's containers and alice's keys. It
-// checks that executors have no other ones than they need.
+// secretsOf returns the secrets in the credentials of an application's containers, and alice's
+// keys. It checks that executors have no more secrets than they need.
 func (s *kerberosCluster) secretsOf(t *testing.T, id string) secrets {
 	found := secrets{}
 	masters := 0
@@ -201,15 +202,16 @@ func (s *kerberosCluster) secretsOf(t *testing.T, id string) secrets {
 		require.NoError(t, err)
 		pass, isThere := credentials.Secret(launch.SecretDriver)
 		if isThere {
-			const magic, size = 8, 32 // offset and size of the secret in a pass
+			const magic, size = 8, 32 // offset and size of the secret in the credential
 			found["the executors' secret"] = pass[magic : magic+size]
 		}
 		_, isMaster := credentials.Secret(launch.SecretSpec)
 		if isMaster {
 			masters++
 		}
-		// NodeManagers write the keystore's password, without the keystore, to the environment of
-		// the ApplicationMaster and to launch_container.sh beside its logs.
+		// Do not search for the keystore's password. NodeManagers write it, without the
+		// keystore, to the environment of the ApplicationMaster and to launch_container.sh in
+		// its log directory.
 		if key, ok := pageKey(t, credentials); ok {
 			require.True(t, isMaster)
 			found["the page's key"] = key.PrivateKey.(*rsa.PrivateKey).Primes[0].Bytes()
@@ -233,7 +235,7 @@ func (s *kerberosCluster) secretsOf(t *testing.T, id string) secrets {
 	return found
 }
 
-// requireNotIn checks that content has no secret in any encoding.
+// requireNotIn checks that content contains no secret in any encoding.
 func (s secrets) requireNotIn(t *testing.T, where string, content []byte) {
 	for what, secret := range s {
 		for how, form := range encodingsOf(secret) {
@@ -242,20 +244,21 @@ func (s secrets) requireNotIn(t *testing.T, where string, content []byte) {
 	}
 }
 
-// encodingsOf returns how a secret looks in other encodings, also inside of longer texts.
+// encodingsOf returns a secret in different encodings, by their names. In base64, a secret
+// inside of a longer text has three different forms.
 func encodingsOf(secret []byte) map[string][]byte {
 	text := hex.EncodeToString(secret)
 	all := map[string][]byte{"as it is": secret, "in hexadecimal": []byte(text), "in capital hexadecimal": []byte(strings.ToUpper(text))}
-	for shift, lead := range []int{0, 2, 3} { // characters that depend on the bytes before the secret
+	for shift, lead := range []int{0, 2, 3} { // lead characters depend on the bytes before the secret
 		shifted := append(make([]byte, shift), secret...)
-		shifted = shifted[:len(shifted)/3*3] // the next characters depend on the bytes after it
+		shifted = shifted[:len(shifted)/3*3] // omit characters that depend on the bytes after the secret
 		all["in base64"+strings.Repeat("+", shift)] = []byte(base64.RawStdEncoding.EncodeToString(shifted)[lead:])
 		all["in base64url"+strings.Repeat("+", shift)] = []byte(base64.RawURLEncoding.EncodeToString(shifted)[lead:])
 	}
 	return all
 }
 
-// readPages returns what web servers say of an application to its owner, by URL.
+// readPages returns the responses of web servers to alice about her application, by URL.
 func (s *kerberosCluster) readPages(t *testing.T, id string) map[string][]byte {
 	login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: cluster.Alice, Keytab: s.Keytab(cluster.Alice), Config: s.Kerberos().Config()})
 	require.NoError(t, err)
@@ -277,7 +280,7 @@ func (s *kerberosCluster) readPages(t *testing.T, id string) map[string][]byte {
 		content, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
-		if !strings.Contains(address, "/node/apps/") { // only one node need have a container
+		if !strings.Contains(address, "/node/apps/") { // a node may have no container of the application
 			require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", address, content)
 		}
 		pages[address] = content

@@ -21,8 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
-// testStandalone runs drivers that use HDFS on a standalone cluster, whose worker has no
-// ticket.
+// testStandalone runs drivers that use HDFS on a standalone cluster whose worker has no ticket.
 func (s *kerberosCluster) testStandalone(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
@@ -45,7 +44,7 @@ func (s *kerberosCluster) testStandalone(t *testing.T) {
 		require.NoError(t, cmd.Start())
 		return func() {
 			assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-			_ = cmd.Wait() // its status depends on when the signal came
+			_ = cmd.Wait() // the exit status depends on the time of the signal
 			assert.NoError(t, log.Close())
 			if content, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
 				t.Logf("%s:\n%s", args[0], content)
@@ -78,7 +77,8 @@ func (s *kerberosCluster) testStandalone(t *testing.T) {
 			require.Contains(t, r.stderr, "the driver can use HDFS until")
 		}
 	}
-	// What the master and the worker keep and log has no tokens, which have the owner's name.
+	// A token contains its owner's name. The files and logs of the master and the worker must
+	// not contain this name.
 	owner := []byte(cluster.Alice + "@" + kdctest.Realm)
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

@@ -19,7 +19,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// testTokenFile submits without a ticket, with tokens in a file that Java wrote at first.
+// testTokenFile submits without a ticket, with tokens in a file. The first file is written by
+// Java.
 func (s *kerberosCluster) testTokenFile(t *testing.T) {
 	dir := t.TempDir()
 	dtutil := func(args ...string) string {
@@ -58,7 +59,7 @@ func (s *kerberosCluster) testTokenFile(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	s.submitted++
 
-	// The tokens are not cancelled with the application.
+	// The tokens in a file must not be cancelled when the application ends.
 	hadoop, err := conf.Load(s.ConfDir())
 	require.NoError(t, err)
 	files := storage.New(storage.Options{Hadoop: hadoop, User: cluster.Alice, Tokens: tokens})
@@ -79,7 +80,7 @@ func (s *kerberosCluster) testTokenFile(t *testing.T) {
 	require.Contains(t, r.stderr, "no token of the kind "+security.KindRM)
 }
 
-// managerTokenFor gets alice's token of the ResourceManager.
+// managerTokenFor gets a delegation token of the ResourceManager for alice.
 func (s *kerberosCluster) managerTokenFor(ctx context.Context, t *testing.T, address string) (security.Token, error) {
 	login, err := kerberos.Open(ctx, kerberos.Options{Principal: cluster.Alice, Keytab: s.Keytab(cluster.Alice), Config: s.Kerberos().Config()})
 	require.NoError(t, err)

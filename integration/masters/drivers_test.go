@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// standaloneCluster returns the standalone master with drivers in the cluster, or
-// skips the test if that is not selected.
+// standaloneCluster returns the master for drivers in a standalone cluster. It skips the test
+// if BOBBIN_TEST_MASTERS does not select this master.
 func standaloneCluster(t *testing.T) master {
 	t.Helper()
 	const name = "standalone-cluster"
@@ -29,13 +29,14 @@ func standaloneCluster(t *testing.T) master {
 	return shared.masters[i]
 }
 
-// runCommand runs a command of yarn-submit on the standalone cluster.
+// runCommand runs a yarn-submit command with the standalone cluster as master, and waits for
+// its end.
 func runCommand(t *testing.T, command string, args ...string) outcome {
 	t.Helper()
 	return yarnSubmit(t, []string{"BOBBIN_MASTER=" + shared.url}, append([]string{command}, args...)...).wait(t)
 }
 
-// driverID waits until a driver is submitted, and returns its id.
+// driverID waits until yarn-submit prints the driver's id, and returns the id.
 func (s *submitted) driverID(t *testing.T) string {
 	t.Helper()
 	id := ""

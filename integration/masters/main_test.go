@@ -1,11 +1,11 @@
 //go:build integration
 
-// Package masters runs the same programs, as a user does, on every kind of
-// master: only --master and --deploy-mode differ, and the outcomes must agree.
+// Package masters runs the same programs, as a user does, on every kind of master. Only
+// --master and --deploy-mode differ, and the outcomes must be the same.
 //
-// BOBBIN_TEST_MASTERS names the masters to test, separated by commas; the default
-// is all. BOBBIN_TEST_HADOOP_VERSION and BOBBIN_TEST_CLUSTER are as in the package
-// acceptance.
+// The environment variable BOBBIN_TEST_MASTERS contains the names of the masters to test,
+// separated by commas; the default is all. BOBBIN_TEST_HADOOP_VERSION and BOBBIN_TEST_CLUSTER
+// are as in package acceptance.
 package masters
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// mastersVariable is the environment variable with the masters to test.
+// mastersVariable is the environment variable that selects the masters to test.
 const mastersVariable = "BOBBIN_TEST_MASTERS"
 
 const (
@@ -32,26 +32,27 @@ const (
 	stopTimeout  = time.Minute
 )
 
-// master is a value of --master and --deploy-mode.
+// master is a combination of --master and --deploy-mode on which the tests run.
 type master struct {
 	name string
-	args []string // of yarn-submit submit
-	// separateExecutors is set if executors are processes, which can be lost, decommissioned or added.
+	args []string // arguments of `yarn-submit submit`
+	// separateExecutors is true if executors are processes, which can be lost, decommissioned
+	// or added.
 	separateExecutors bool
-	// driverInPlace is set if the driver runs in yarn-submit's process.
+	// driverInPlace is true if the driver runs in yarn-submit's process.
 	driverInPlace bool
 	environment   []string
 }
 
-// fixture holds what tests share.
+// fixture contains what all tests use.
 type fixture struct {
-	programs string // the directory of the binaries
+	programs string // directory of the built programs
 	home     string // home directory of the user who runs the programs
-	url      string // of the standalone cluster
+	url      string // URL of the standalone cluster's master
 	masters  []master
 }
 
-// shared is set by TestMain before any test runs.
+// shared is the fixture that all tests use. TestMain sets it before any test runs.
 var shared fixture
 
 func TestMain(m *testing.M) {
@@ -106,7 +107,10 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// wanted reports whether a master is selected, by its name or by the part before a dash.
+// wanted reports whether BOBBIN_TEST_MASTERS selects the master with the given name. A listed
+// name selects the master with this name, and the one named by its part before "-". Except for
+// "local", it also selects the masters whose names continue with "-": "standalone" selects
+// standalone-client and standalone-cluster.
 func wanted(name string) bool {
 	names := os.Getenv(mastersVariable)
 	if names == "" {
@@ -127,7 +131,8 @@ func build(directory string) error {
 	return nil
 }
 
-// startYARN starts a Hadoop cluster, or attaches to the running one.
+// startYARN starts a Hadoop cluster, or attaches to the one in BOBBIN_TEST_CLUSTER. stop stops
+// a cluster that startYARN has started.
 func startYARN() (hadoop *cluster.Cluster, stop func() error, err error) {
 	starting, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -147,5 +152,5 @@ func startYARN() (hadoop *cluster.Cluster, stop func() error, err error) {
 	}, nil
 }
 
-// program returns the path of a built binary.
+// program returns the path of the built program with the given name.
 func program(name string) string { return filepath.Join(shared.programs, name) }

@@ -14,11 +14,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// markVariable is an environment variable of the test's executors.
+// markVariable is an environment variable of the executors that the test has started. Its value
+// identifies the test.
 const markVariable = "TROUBLE_TEST_MARK"
 
-// executors returns the process ids of the test's executors, without YARN's shells,
-// which have the same environment.
+// executors returns the process ids of the executors that the test has started. It excludes the
+// shells in which YARN starts them, which have the same environment variables.
 func executors(t *testing.T) []int {
 	t.Helper()
 	directories, err := filepath.Glob("/proc/[0-9]*")
@@ -27,7 +28,7 @@ func executors(t *testing.T) []int {
 	for _, directory := range directories {
 		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
 		if err != nil || variable(environ, markVariable) != testMark(t) || variable(environ, launch.EnvRole) != string(launch.RoleExecutor) {
-			continue // not a process, or ended
+			continue // not a process, or the process has ended
 		}
 		executable, err := os.Readlink(filepath.Join(directory, "exe"))
 		if err != nil || filepath.Base(executable) == "bash" {

@@ -23,28 +23,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// The workers of the standalone cluster and the resources of each.
+// Number of workers of the standalone cluster, and the resources of each worker.
 const (
 	workers      = 3
 	workerCores  = "2"
 	workerMemory = "2g"
 )
 
-// standalone is a standalone cluster of processes.
+// standalone is a standalone cluster whose masters and workers are processes on this machine.
 type standalone struct {
 	url   string
 	nodes []*node
 }
 
-// node is the process of a master or a worker.
+// node is a process of a master or a worker.
 type node struct {
 	command *exec.Cmd
 	log     *os.File
 	reading sync.WaitGroup
 }
 
-// startStandalone starts a master and its workers, and waits for their registration.
-// The caller must stop the cluster even after an error.
+// startStandalone starts a master and its workers, and waits until the workers have registered.
+// The caller must call stop even after an error.
 func startStandalone(directory string) (*standalone, error) {
 	s := &standalone{}
 	lines := make(chan string, 1)
@@ -71,8 +71,8 @@ func startStandalone(directory string) (*standalone, error) {
 	return s, s.awaitWorkers()
 }
 
-// start starts yarn-submit as a master or a worker, by the name's beginning, and
-// sends the first line of stdout to the channel.
+// start starts a daemon with the given name: a master or a worker, as the part of the name
+// before "-" says. It sends the first line of the daemon's stdout to first.
 func (s *standalone) start(directory, name string, first chan<- string, args ...string) error {
 	log, err := os.Create(filepath.Join(directory, name+".log"))
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *standalone) start(directory, name string, first chan<- string, args ...
 	return nil
 }
 
-// stop stops workers and master, and returns their output if one fails.
+// stop stops the workers and the master. If a process fails, the error contains its log.
 func (s *standalone) stop() error {
 	var problems []error
 	for i := len(s.nodes) - 1; i >= 0; i-- {
@@ -120,7 +120,6 @@ func (s *standalone) stop() error {
 	return errors.Join(problems...)
 }
 
-// connect returns a client of the cluster.
 func (s *standalone) connect() (*standaloneclient.Masters, error) { return connect(s.url) }
 
 func connect(url string) (*standaloneclient.Masters, error) {
@@ -163,7 +162,7 @@ func (s *standalone) awaitWorkers() error {
 	}
 }
 
-// status returns the cluster's status.
+// status returns the standalone cluster's status, as the master reports it.
 func status(ctx context.Context, client *standaloneclient.Masters) (*cluster.Status, error) {
 	encoded, err := client.Status(ctx)
 	if err != nil {

@@ -20,31 +20,30 @@ import (
 )
 
 const (
-	// testTimeout is the limit of every wait in a test.
+	// testTimeout is the timeout of every wait in a test.
 	testTimeout = 10 * time.Minute
 	// pause is the interval between two checks of a condition.
 	pause = 100 * time.Millisecond
 )
 
-// outcome holds the exit code and the output of a call of yarn-submit.
+// outcome is the exit code and the output of a yarn-submit process.
 type outcome struct {
 	code           int
 	stdout, stderr string
 }
 
-// output returns the whole output.
 func (o outcome) output() string { return o.stdout + o.stderr }
 
-// submitted is a running call of yarn-submit.
+// submitted is a yarn-submit process.
 type submitted struct {
 	command        *exec.Cmd
 	stdout, stderr *outputRecorder
-	ended          chan struct{} // closed when yarn-submit has ended
-	failure        error         // the error of waiting, set before over is closed
+	ended          chan struct{} // closed when the process has ended
+	failure        error         // the error of Wait, set before ended is closed
 }
 
-// yarnSubmit starts yarn-submit with the given environment only, and interrupts it
-// if it still runs when the test ends.
+// yarnSubmit starts yarn-submit. Its environment contains only PATH, HOME and the given
+// variables. If the process still runs when the test ends, it is interrupted.
 func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
@@ -69,7 +68,8 @@ func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 	return s
 }
 
-// wait returns when yarn-submit has ended. The code is -1 if a signal ended it.
+// wait waits until yarn-submit ends and returns its outcome. The code is -1 if a signal ended
+// the process.
 func (s *submitted) wait(t *testing.T) outcome {
 	t.Helper()
 	<-s.ended
@@ -80,7 +80,6 @@ func (s *submitted) wait(t *testing.T) outcome {
 	return outcome{code: s.command.ProcessState.ExitCode(), stdout: s.stdout.String(), stderr: s.stderr.String()}
 }
 
-// hasEnded reports whether yarn-submit's process has ended.
 func (s *submitted) hasEnded() bool {
 	select {
 	case <-s.ended:
@@ -90,8 +89,9 @@ func (s *submitted) hasEnded() bool {
 	}
 }
 
-// submit starts a program on a master, with small executors that have the test's
-// mark in their environment. Drivers in the program's process log as others do.
+// submit submits a program to a master. Executors are small and have the test's mark in their
+// environment. The log level is info for all masters, because drivers in yarn-submit's process
+// would log less by default.
 func (m master) submit(t *testing.T, settings []string, name string, arguments ...string) *submitted {
 	t.Helper()
 	return yarnSubmit(t, m.environment, slices.Concat([]string{"submit"}, m.args,
@@ -100,7 +100,7 @@ func (m master) submit(t *testing.T, settings []string, name string, arguments .
 		settings, []string{program(name)}, arguments)...)
 }
 
-// run calls submit and waits.
+// run calls submit and waits until yarn-submit ends.
 func (m master) run(t *testing.T, settings []string, name string, arguments ...string) outcome {
 	t.Helper()
 	return m.submit(t, settings, name, arguments...).wait(t)
@@ -116,7 +116,7 @@ func (m master) driverSaid(t *testing.T, s *submitted) string {
 	return yarnSubmit(t, m.environment, "logs", "--master", m.args[slices.Index(m.args, "--master")+1], id).wait(t).stdout
 }
 
-// outputRecorder keeps the output of a process and copies it to the test's output.
+// outputRecorder stores the output of a process and copies it to the test's log.
 type outputRecorder struct {
 	w    io.Writer
 	mu   sync.Mutex
@@ -136,7 +136,8 @@ func (w *outputRecorder) String() string {
 	return w.text.String()
 }
 
-// await polls until the condition holds, and fails the test after testTimeout.
+// await polls until the condition holds. It fails the test if this takes longer than
+// testTimeout. what describes the condition in the failure message.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -150,12 +151,12 @@ func await(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// anyMaster, separateExecutors and driverInPlace select masters.
+// anyMaster, separateExecutors and driverInPlace are filters for eachMaster.
 func anyMaster(master) bool           { return true }
 func separateExecutors(m master) bool { return m.separateExecutors }
 func driverInPlace(m master) bool     { return m.driverInPlace }
 
-// eachMaster runs a test on every master of the suite that isFor selects.
+// eachMaster runs a test on every selected master for which isFor returns true.
 func eachMaster(t *testing.T, isFor func(master) bool, test func(t *testing.T, m master)) {
 	t.Helper()
 	for _, m := range shared.masters {
@@ -170,7 +171,7 @@ func eachMaster(t *testing.T, isFor func(master) bool, test func(t *testing.T, m
 	}
 }
 
-// testMark returns a text that is unique for a test of this run.
+// testMark returns a string that identifies the test and this run of the tests.
 func testMark(t *testing.T) string {
 	return strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + filepath.Base(filepath.Dir(shared.programs))
 }

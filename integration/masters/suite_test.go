@@ -20,7 +20,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// twoSmallExecutors are flags for two executors of one core.
+// twoSmallExecutors are flags for two executors with one core each.
 var twoSmallExecutors = []string{"--num-executors", "2", "--executor-cores", "1"}
 
 func TestWordCount(t *testing.T) {
@@ -76,8 +76,8 @@ func TestCancelledJobFreesItsExecutors(t *testing.T) {
 	})
 }
 
-// TestDecommissionedExecutorFinishesItsTasks decommissions an executor by signal: it
-// finishes its tasks and gets no more.
+// TestDecommissionedExecutorFinishesItsTasks decommissions an executor by SIGPWR. The executor
+// must finish its running tasks, and the driver must assign no further tasks to it.
 func TestDecommissionedExecutorFinishesItsTasks(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		waiting := startWaitingProgram(t, m)
@@ -99,7 +99,8 @@ func TestDecommissionedExecutorFinishesItsTasks(t *testing.T) {
 	})
 }
 
-// waitingProgram is a program with two tasks, each in its own executor if executors are processes.
+// waitingProgram is a running program whose two tasks wait for the release. If executors are
+// processes, each task runs in a different executor.
 type waitingProgram struct {
 	*submitted
 	directory string
@@ -123,7 +124,8 @@ func startWaitingProgram(t *testing.T, m master, settings ...string) *waitingPro
 	return s
 }
 
-// process returns the id of the process in which a task ran.
+// process returns the id of the process in which a task ran. run is "first" or "second", for
+// the task sets of `trouble stay`. there is false if the task has not started.
 func (s *waitingProgram) process(t *testing.T, run string, task int) (id int, there bool) {
 	t.Helper()
 	said, err := os.ReadFile(filepath.Join(s.directory, fmt.Sprintf("%s-%d", run, task)))
@@ -143,7 +145,7 @@ func (s *waitingProgram) release(t *testing.T) {
 }
 
 func TestSpeculativeCopyWins(t *testing.T) {
-	eachMaster(t, separateExecutors, func(t *testing.T, m master) { // a copy needs another executor
+	eachMaster(t, separateExecutors, func(t *testing.T, m master) { // a speculative copy needs a second executor
 		out := filepath.Join(t.TempDir(), "out")
 		require.Zero(t, m.run(t, append([]string{"--conf", "speculation=true", "--conf", "speculation.quantile=0.5"}, twoSmallExecutors...),
 			"trouble", "straggle", "file://"+out).code)
@@ -160,7 +162,7 @@ func TestDynamicAllocationFollowsTheWork(t *testing.T) {
 	} {
 		settings = append(settings, "--conf", "dynamicAllocation."+key+"="+value)
 	}
-	eachMaster(t, anyMaster, func(t *testing.T, m master) { // local masters, too, on which there is always one executor
+	eachMaster(t, anyMaster, func(t *testing.T, m master) { // includes local masters, which always have one executor
 		signals := filepath.Join(t.TempDir(), "signal")
 		running := m.submit(t, settings, "trouble", "waves", "9", "file://"+signals+"-1", "file://"+signals+"-2")
 		if m.separateExecutors {
@@ -175,7 +177,7 @@ func TestDynamicAllocationFollowsTheWork(t *testing.T) {
 	})
 }
 
-// TestPoolsShareTheExecutors runs a job in each of two pools with the weights 3 and 1.
+// TestPoolsShareTheExecutors runs one job in each of two pools, whose weights are 3 and 1.
 func TestPoolsShareTheExecutors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pools.xml")
 	require.NoError(t, os.WriteFile(file, []byte(`<allocations>
@@ -187,14 +189,14 @@ func TestPoolsShareTheExecutors(t *testing.T) {
 			"--num-executors", "2", "--executor-cores", "2", "--conf", "scheduler.mode=FAIR", "--conf", "scheduler.allocation.file=" + file,
 		}
 		if !m.separateExecutors {
-			settings = append(settings, "--master", "local[4]") // however many cores this machine has
+			settings = append(settings, "--master", "local[4]") // four cores, however many this machine has
 		}
 		require.Zero(t, m.run(t, settings, "trouble", "fair").code)
 	})
 }
 
-// TestKilledDriverLeavesNothing kills a driver in yarn-submit's process: its
-// executors, and its local cluster, stop.
+// TestKilledDriverLeavesNothing kills a driver that runs in yarn-submit's process. Its
+// executors must end, and its local cluster, if it has one.
 func TestKilledDriverLeavesNothing(t *testing.T) {
 	eachMaster(t, driverInPlace, func(t *testing.T, m master) {
 		waiting := startWaitingProgram(t, m)

@@ -1,5 +1,6 @@
-// Package moments controls a run of the program dataflow. It makes tasks wait at moments, which
-// are named points in the tasks' work, and reads which moments tasks have reached.
+// Package moments controls a run of the test program dataflow. A moment is a named point in a
+// task's work, such as "mapped". The package makes tasks wait at moments, and returns the
+// moments that tasks have reached.
 package moments
 
 import (
@@ -15,11 +16,12 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// Control is the path of the program's control directory, through whose files package moments
-// and the program communicate.
+// Control is the path of a directory through whose files this package and the program
+// communicate.
 type Control string
 
-// Event says that the task with an index has reached a moment, in the executor process PID.
+// Event records that the task with the given index has reached a moment in the executor process
+// PID.
 type Event struct {
 	Moment     string
 	Index, PID int
@@ -27,8 +29,8 @@ type Event struct {
 
 func (c Control) held(moment string) string { return filepath.Join(string(c), "hold."+moment) }
 
-// Hold makes tasks wait when they reach one of moments: all tasks for a name such as "mapped",
-// the task with index 3 for "mapped.3".
+// Hold makes tasks wait when they reach one of the given moments. A name such as "mapped" holds
+// all tasks at this moment; "mapped.3" holds only the task with index 3.
 func (c Control) Hold(moments ...string) error {
 	for _, moment := range moments {
 		if err := os.WriteFile(c.held(moment), nil, 0o644); err != nil {
@@ -38,8 +40,8 @@ func (c Control) Hold(moments ...string) error {
 	return nil
 }
 
-// Release undoes Hold for moments, or for all moments if none is given: the tasks that wait there
-// continue.
+// Release cancels Hold for the given moments, or for all moments if none is given. The tasks
+// that wait at these moments continue.
 func (c Control) Release(moments ...string) error {
 	var held []string
 	var err error
@@ -55,7 +57,7 @@ func (c Control) Release(moments ...string) error {
 	return err
 }
 
-// Events returns one Event for each task that has reached a moment.
+// Events returns an Event for each task attempt that has reached the moment.
 func (c Control) Events(moment string) (events []Event, err error) {
 	paths, err := filepath.Glob(filepath.Join(string(c), moment+".*.*.*"))
 	if err != nil {
@@ -76,7 +78,8 @@ func (c Control) Events(moment string) (events []Event, err error) {
 	return events, nil
 }
 
-// TaskSets returns the task sets that the driver has submitted so far.
+// TaskSets returns the task sets that the driver has submitted so far, with their current
+// state.
 func (c Control) TaskSets() (sets []bobbin.Job, err error) {
 	status, err := os.ReadFile(filepath.Join(string(c), "status"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +92,8 @@ func (c Control) TaskSets() (sets []bobbin.Job, err error) {
 	return sets, err
 }
 
-// MapSets returns the task sets of the stages that write the shuffles of an operator, or of all
-// operators if operator is "".
+// MapSets returns the task sets that write the shuffle of an operator, such as "Group". If
+// operator is "", it returns those of all operators.
 func (c Control) MapSets(operator string) ([]bobbin.Job, error) {
 	sets, err := c.TaskSets()
 	return slices.DeleteFunc(sets, func(set bobbin.Job) bool {
@@ -98,8 +101,8 @@ func (c Control) MapSets(operator string) ([]bobbin.Job, error) {
 	}), err
 }
 
-// HandedOver reports whether an executor has handed over data because it leaves, and no executor
-// is still handing over data.
+// HandedOver reports whether executors that stop have moved data to other executors, and all
+// these moves are complete.
 func (c Control) HandedOver() (bool, error) {
 	sets, err := c.TaskSets()
 	handovers := 0
@@ -114,7 +117,7 @@ func (c Control) HandedOver() (bool, error) {
 	return handovers > 0, err
 }
 
-// Times returns the number of events for each index.
+// Times returns the number of events for each task index.
 func Times(events []Event) map[int]int {
 	count := map[int]int{}
 	for _, e := range events {
@@ -123,7 +126,7 @@ func Times(events []Event) map[int]int {
 	return count
 }
 
-// IndexesOf returns the indexes of the events of a process, sorted.
+// IndexesOf returns the sorted task indexes of the events in the process pid.
 func IndexesOf(events []Event, pid int) (indexes []int) {
 	for _, e := range events {
 		if e.PID == pid {
@@ -134,7 +137,7 @@ func IndexesOf(events []Event, pid int) (indexes []int) {
 	return indexes
 }
 
-// Busiest returns the process with the most events.
+// Busiest returns the id of the process with the most events.
 func Busiest(events []Event) (pid int) {
 	count := map[int]int{}
 	for _, e := range events {

@@ -12,15 +12,16 @@ import (
 	"strings"
 )
 
-// Installation is a directory with packages from PyPI, and the interpreter for them.
+// Installation is a directory of installed PyPI packages, and a Python interpreter for them.
 type Installation struct {
-	Dir    string // holds the packages, for PYTHONPATH
+	Dir    string // directory of the packages, for PYTHONPATH
 	Python string // path of the interpreter
 }
 
-// Find returns the installation with a name below the user's cache directory. If there is
-// none, it installs requirements, such as "pyspark==4.3.0", with pip. The name must say which
-// packages and versions it has, because an installation that exists is not changed.
+// Find returns the installation with the given name in the user's cache directory. If the
+// installation does not exist, Find installs requirements, such as "pyspark==4.3.0", with pip.
+// Find does not change an existing installation, so the name must contain the packages and
+// their versions.
 func Find(ctx context.Context, name string, requirements ...string) (*Installation, error) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -37,8 +38,8 @@ func Find(ctx context.Context, name string, requirements ...string) (*Installati
 	return i, i.install(ctx, requirements)
 }
 
-// install installs packages with pip into a temporary directory. When that is complete, it renames
-// the directory to i.Dir.
+// install installs packages with pip into a temporary directory and then renames the directory
+// to i.Dir, so that i.Dir is always complete.
 func (i *Installation) install(ctx context.Context, requirements []string) error {
 	if err := exec.CommandContext(ctx, i.Python, "-m", "pip", "--version").Run(); err != nil {
 		return fmt.Errorf("no pip for %s, to install %s with (%w): install it (Debian, Ubuntu: apt-get install python3-pip)",
@@ -62,15 +63,15 @@ func (i *Installation) install(ctx context.Context, requirements []string) error
 	return os.Rename(partial, i.Dir)
 }
 
-// Command returns the command that runs Python with arguments and the installation's packages. Its
-// environment has no variables for another installation of Python or Spark.
+// Command returns a command that runs Python with args and the installation's packages.
+// Variables for other installations of Python or Spark are not in its environment.
 func (i *Installation) Command(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, i.Python, args...)
 	command.Env = append(Environ(), "PYTHONPATH="+i.Dir, "PYTHONDONTWRITEBYTECODE=1")
 	return command
 }
 
-// Environ returns the environment of this process without variables for installations of
+// Environ returns the environment of this process without the variables for installations of
 // Python or Spark.
 func Environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {

@@ -1,7 +1,7 @@
 //go:build integration
 
-// Package release builds a release twice like make release, compares the results,
-// and uses the files as users do.
+// Package release builds a release twice as make release does, compares the results, and uses
+// the files as users do.
 package release
 
 import (
@@ -24,8 +24,8 @@ const (
 	archivePrefix = "yarn-submit_" + version + "_"
 )
 
-// copySource copies the repository's source files to directory, without .git, as an archive
-// of the source has them.
+// copySource copies the repository's source files to directory without .git, like an unpacked
+// archive of the source.
 func copySource(t *testing.T, directory string) string {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -36,7 +36,7 @@ func copySource(t *testing.T, directory string) string {
 	for file := range strings.SplitSeq(strings.TrimSuffix(string(files), "\x00"), "\x00") {
 		content, err := os.ReadFile(filepath.Join(root, file))
 		if os.IsNotExist(err) {
-			continue // deleted, and not yet committed
+			continue // the file was deleted, but the deletion is not committed
 		}
 		require.NoError(t, err)
 		path := filepath.Join(directory, file)
@@ -46,7 +46,7 @@ func copySource(t *testing.T, directory string) string {
 	return directory
 }
 
-// buildReleaser builds the program that makes releases.
+// buildReleaser builds the program that builds releases, internal/release.
 func buildReleaser(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "release")
@@ -54,7 +54,7 @@ func buildReleaser(t *testing.T) string {
 	return path
 }
 
-// output runs a command and returns what it prints.
+// output runs a command and returns its stdout.
 func output(t *testing.T, command *exec.Cmd) string {
 	t.Helper()
 	if command.Env == nil {
@@ -67,7 +67,8 @@ func output(t *testing.T, command *exec.Cmd) string {
 	return said.String()
 }
 
-// build makes a release of a source, and returns the directory with its files.
+// build builds a release from the directory source with tool, and returns the directory with
+// the release's files.
 func build(t *testing.T, tool, source, platforms string, environment ...string) string {
 	t.Helper()
 	command := exec.Command(tool, "-o", "dist", "-version", "v"+version, "-platforms", platforms)
@@ -78,7 +79,7 @@ func build(t *testing.T, tool, source, platforms string, environment ...string) 
 	return filepath.Join(source, "dist")
 }
 
-// builtRelease is a release for Linux and macOS that tests share.
+// builtRelease is the release for Linux and macOS that tests share. It is built once.
 var builtRelease struct {
 	once      sync.Once
 	directory string
@@ -104,8 +105,8 @@ func sharedRelease(t *testing.T) string {
 	return builtRelease.directory
 }
 
-// A release does not depend on the directory, the compiler's cache, the language or
-// the time zone.
+// TestReleaseIsReproducible checks that a release does not depend on the source's directory,
+// the build cache, the language or the time zone.
 func TestReleaseIsReproducible(t *testing.T) {
 	first := sharedRelease(t)
 	elsewhere := copySource(t, filepath.Join(t.TempDir(), "quite another directory"))
@@ -116,7 +117,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 	require.Len(t, files, 5)
 	for _, file := range files {
 		if file.Name() == "SHA256SUMS" {
-			continue // the shared release has another platform too
+			continue // the shared release also has another platform
 		}
 		one, err := os.ReadFile(filepath.Join(first, file.Name()))
 		require.NoError(t, err)
@@ -132,7 +133,8 @@ func TestChecksumsAreRight(t *testing.T) {
 	require.Equal(t, 6, strings.Count(output(t, command), ": OK\n"))
 }
 
-// The archive's program is static and prints its version.
+// TestArchiveHasAStaticProgram checks that the program in the archive is static and prints its
+// version.
 func TestArchiveHasAStaticProgram(t *testing.T) {
 	directory := t.TempDir()
 	output(t, exec.Command("tar", "-xzf", filepath.Join(sharedRelease(t), archivePrefix+"linux_amd64.tar.gz"), "-C", directory))
@@ -152,7 +154,8 @@ func TestArchiveHasAStaticProgram(t *testing.T) {
 	}
 }
 
-// The macOS archive has the cluster's build, which yarn-submit run uses.
+// TestArchiveForMacsHasTheProgramForTheCluster checks that the macOS archive also contains the
+// program for Linux, which `yarn-submit run` uploads.
 func TestArchiveForMacsHasTheProgramForTheCluster(t *testing.T) {
 	archive, err := zip.OpenReader(filepath.Join(sharedRelease(t), archivePrefix+"darwin_arm64.zip"))
 	require.NoError(t, err)
@@ -165,8 +168,8 @@ func TestArchiveForMacsHasTheProgramForTheCluster(t *testing.T) {
 	require.Positive(t, sizes["yarn-submit-linux-amd64"])
 }
 
-// The licence of every module is known, except of modules whose licence files a
-// program cannot read; at present there are none.
+// TestBillOfMaterialsHasLicences checks that every module has a licence, except modules whose
+// licence files the release program cannot recognize. At present there are no such modules.
 func TestBillOfMaterialsHasLicences(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(sharedRelease(t), archivePrefix+"linux_amd64.cdx.json"))
 	require.NoError(t, err)
@@ -213,7 +216,7 @@ func TestImageRuns(t *testing.T) {
 	var says struct{ Version string }
 	require.NoError(t, json.Unmarshal([]byte(output(t, exec.Command("docker", "run", "--rm", "--network=none", "--read-only", image, "version", "--json"))), &says))
 	require.Equal(t, "v"+version, says.Version)
-	// Without a configuration the program fails with a useful error, whoever the user is.
+	// Without a configuration, the program must fail with a useful error for every user id.
 	for _, user := range []string{"65532", "12345"} {
 		command := exec.Command("docker", "run", "--rm", "--network=none", "--user", user, image, "list")
 		complaint, err := command.CombinedOutput()

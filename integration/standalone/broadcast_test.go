@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The driver sends each byte of a broadcast value about once, also if the executors
-// register one after the other while the value is loaded.
+// TestBroadcastComesFromPeers checks that the driver sends each byte of a broadcast value only
+// about once, because executors fetch the value from each other. This must hold even if
+// executors register while others already fetch the value.
 func TestBroadcastComesFromPeers(t *testing.T) {
 	t.Parallel()
 	const size, executors = 64 << 20, 3

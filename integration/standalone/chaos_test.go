@@ -25,34 +25,34 @@ import (
 
 const (
 	chaosSeeds  = 1
-	chaosRounds = 12 // faults in each run
-	// chaosRoundsVariable is an environment variable that replaces chaosRounds.
+	chaosRounds = 12 // number of faults in each run
+	// chaosRoundsVariable is an environment variable that overrides chaosRounds.
 	chaosRoundsVariable = "BOBBIN_CHAOS_ROUNDS"
 
 	chaosMasters = 2
 	chaosWorkers = 4
-	chaosCores   = 3 // of each worker
-	// chaosApplications is how many applications run at a time.
+	chaosCores   = 3 // cores of each worker
+	// chaosApplications is the number of applications that run at the same time.
 	chaosApplications = 3
-	// chaosTimeout is how long an application may take after the last fault.
+	// chaosTimeout is the time within which an application must end after the last fault.
 	chaosTimeout = 3 * time.Minute
 
-	// chaosTaskFailures and chaosRetries are the defaults of task.maxFailures and
+	// chaosTaskFailures and chaosRetries are the defaults of the settings task.maxFailures and
 	// deploy.maxExecutorRetries.
 	chaosTaskFailures = 4
 	chaosRetries      = 10
 )
 
-// The errors of applications that reach a limit.
+// Texts in the errors of applications that have exceeded a limit.
 var (
 	taskLimit     = fmt.Sprintf("failed %d times", chaosTaskFailures)
 	executorLimit = "executors have failed one after the other"
 )
 
-// TestChaos kills and stops masters, workers, executors, drivers and the store
-// at random (by seed), and decommissions workers, while applications run. Each
-// must succeed, or fail at a limit that the faults may have reached, and no
-// process may be left.
+// TestChaos runs applications on a standalone cluster. At random times, it kills and stops
+// masters, workers, executors, drivers and the store with the masters' state, and decommissions
+// workers. Each application must succeed, or fail because of a limit that the faults may have
+// exceeded. No process may be left. A seed makes the random choices repeatable.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	rounds := proptest.Number(t, chaosRoundsVariable, chaosRounds)
@@ -68,33 +68,34 @@ type chaos struct {
 	random *rand.Rand
 	etcd   *etcdtest.Server
 	began  time.Time
-	faults faultCounts // so far
+	faults faultCounts // faults so far
 
-	textFile     string           // a text
-	wordCounts   map[string]int64 // its words
+	textFile     string           // path of a text
+	wordCounts   map[string]int64 // expected counts of the text's words
 	files        *storage.Files
 	applications []*chaosApplication
 }
 
-// faultCounts counts the faults that may fail tasks and executors.
+// faultCounts counts the faults that can make tasks and executors fail.
 type faultCounts struct {
-	stopped int // faults that end executors
+	stopped int // faults that stop executors
 	killed  int // killed executors
 }
 
 // chaosApplication is an application with its expected outcome.
 type chaosApplication struct {
 	*application
-	inCluster bool         // the driver runs on a worker; the application only follows it
-	limit     string       // the limit that must end it; "" for none
-	before    faultCounts  // when it started
-	after     *faultCounts // the counts when it had ended; nil until recordEnded sets it
-	check     func()       // checks its output if it succeeded
+	inCluster bool         // the driver runs on a worker; the process only follows the driver
+	limit     string       // text of the limit that the application must exceed; "" for none
+	before    faultCounts  // counts when the application started
+	after     *faultCounts // counts when the application had ended; nil until recordEnded sets it
+	check     func()       // checks the output if the application has succeeded
 }
 
-// assertOutcome checks the exit code. Each fault that stops executors fails a task
-// at most once: the loss of an executor with its worker counts as a failure only if
-// no master reports it in time. A killed executor may not have registered.
+// assertOutcome checks the application's exit code and error. A fault that stops executors
+// makes each task fail at most once: if an executor is lost together with its worker, the loss
+// counts as a task failure only if no master reports the worker's loss in time. A killed
+// executor counts towards the limit of executor failures, because it may not have registered.
 func (w *chaosApplication) assertOutcome(t *testing.T, code int) {
 	t.Helper()
 	said := w.lastLine()
@@ -102,7 +103,7 @@ func (w *chaosApplication) assertOutcome(t *testing.T, code int) {
 	case w.limit != "":
 		assert.Equal(t, 1, code, "exit code of %s\n%s", w.name, w.stderr.text())
 		assert.Contains(t, said, w.limit, "%s", w.name)
-	case code == 0, w.inCluster && code == exitUnreachable: // the masters may be down while it follows its driver
+	case code == 0, w.inCluster && code == exitUnreachable: // no master may be running while yarn-submit follows the driver
 		w.check()
 	case w.after.stopped-w.before.stopped >= chaosTaskFailures && strings.Contains(said, taskLimit):
 	case w.after.killed-w.before.killed >= chaosRetries && strings.Contains(said, executorLimit):
@@ -112,7 +113,7 @@ func (w *chaosApplication) assertOutcome(t *testing.T, code int) {
 	}
 }
 
-// exitUnreachable is yarn-submit's exit code if no master can be reached.
+// exitUnreachable is yarn-submit's exit code if it can reach no master.
 const exitUnreachable = 3
 
 func newChaos(t *testing.T, seed uint64) *chaos {
@@ -131,7 +132,6 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
-// logf logs an event with its time.
 func (c *chaos) logf(format string, arguments ...any) {
 	c.t.Logf("%6.1f s: %s", time.Since(c.began).Seconds(), fmt.Sprintf(format, arguments...))
 }
@@ -166,7 +166,7 @@ func (c *chaos) run(rounds int) {
 	})
 }
 
-// startApplications starts applications until chaosApplications run.
+// startApplications starts applications until chaosApplications of them run.
 func (c *chaos) startApplications() {
 	running := 0
 	for _, w := range c.applications {
@@ -191,13 +191,14 @@ func (c *chaos) startApplications() {
 	}
 }
 
-// add records an application that was started.
+// add adds an application that has just been started.
 func (c *chaos) add(w chaosApplication) {
 	w.before = c.faults
 	c.applications = append(c.applications, &w)
 }
 
-// recordEnded records the faults until now for applications that have ended.
+// recordEnded stores the current fault counts for applications that have ended since its last
+// call.
 func (c *chaos) recordEnded() {
 	for _, w := range c.applications {
 		if w.after == nil && !w.alive() {
@@ -247,7 +248,8 @@ func (c *chaos) addUp(number int) {
 	c.add(chaosApplication{application: a, check: func() { assert.Equal(c.t, sumOfSquares(tasks), a.stdout.text(), "%s", a.name) }})
 }
 
-// addUpInTheCluster starts a supervised driver, which may be killed too.
+// addUpInTheCluster starts an application whose supervised driver runs on a worker, where it
+// can be killed as well.
 func (c *chaos) addUpInTheCluster(number int) {
 	tasks := 5 + c.random.IntN(20)
 	out := filepath.Join(c.directory, fmt.Sprintf("sum-%d", number))
@@ -262,7 +264,6 @@ func (c *chaos) addUpInTheCluster(number int) {
 	}})
 }
 
-// injectFault injects one random fault.
 func (c *chaos) injectFault() {
 	t := c.t
 	master, worker := c.masters[c.random.IntN(len(c.masters))], c.workers[c.random.IntN(len(c.workers))]
@@ -312,7 +313,8 @@ func (c *chaos) injectFault() {
 	}
 }
 
-// killSome kills one or all of the processes, and returns how many.
+// killSome kills one or all of the processes and returns the number of killed processes. what
+// describes the processes in the log.
 func (c *chaos) killSome(what string, all []process) (killed int) {
 	if len(all) == 0 {
 		return 0
@@ -329,7 +331,7 @@ func (c *chaos) killSome(what string, all []process) (killed int) {
 	return killed
 }
 
-// restart restarts all or some of the daemons that have ended.
+// restart restarts daemons that have ended: all of them, or a random half.
 func (c *chaos) restart(all bool) {
 	for _, d := range slices.Concat(c.masters, c.workers) {
 		if all && d.decommissioned {

@@ -17,17 +17,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endTimeout is how long a process may take to stop.
+// endTimeout limits the time that a process may need to stop.
 const endTimeout = 40 * time.Second
 
-// daemon is a process of the cluster, which can be restarted.
+// daemon is a master or worker process that can be restarted.
 type daemon struct {
 	name           string
 	arguments      []string
 	environ        []string
-	directory      string // of its logs, one for each start
+	directory      string // directory of the daemon's logs; each start has a separate file
 	starts         int
-	decommissioned bool // decommissioned since the last start
+	decommissioned bool // whether the daemon was decommissioned since its last start
 
 	command *exec.Cmd
 	log     string
@@ -46,12 +46,12 @@ func (d *daemon) start(t *testing.T) {
 	d.command = exec.Command(program("yarn-submit"), d.arguments...)
 	d.command.Env = d.environ
 	d.command.Stdout, d.command.Stderr = log, log
-	d.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // also if the test is killed
+	d.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // the process is also killed if the test is killed
 	require.NoError(t, d.command.Start())
 	command, ended := d.command, make(chan struct{})
 	d.ended = ended
 	go func() {
-		_ = command.Wait() // ProcessState has the outcome
+		_ = command.Wait() // ProcessState contains the outcome
 		close(ended)
 	}()
 }
@@ -73,20 +73,20 @@ func (d *daemon) signal(t *testing.T, signal syscall.Signal) {
 	if !d.alive() {
 		return
 	}
-	if err := d.command.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) { // the process may end at any time
+	if err := d.command.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) { // the process may have ended
 		require.NoError(t, err)
 	}
 }
 
-// kill ends the process at once.
+// kill kills the process with SIGKILL and waits until it has ended.
 func (d *daemon) kill(t *testing.T) {
 	t.Helper()
 	d.signal(t, syscall.SIGKILL)
 	d.awaitEnd(t)
 }
 
-// decommission decommissions a worker, which stops after its last executor. A
-// worker that is still starting ignores the signal.
+// decommission decommissions a worker, which stops when its last executor has ended. It does
+// nothing if the worker is still starting.
 func (d *daemon) decommission(t *testing.T) {
 	t.Helper()
 	if d.alive() && strings.Contains(d.said(), "worker started") {
@@ -95,8 +95,8 @@ func (d *daemon) decommission(t *testing.T) {
 	}
 }
 
-// stop sends SIGTERM and waits for the process's end. The exit code must be 0, unless the
-// process has printed nothing: then the signal may have come before it could handle it.
+// stop sends SIGTERM and waits until the process ends. The exit code must be 0, unless the log
+// is empty: then the signal may have arrived before the process could handle signals.
 func (d *daemon) stop(t *testing.T) {
 	t.Helper()
 	if !d.alive() {
@@ -118,13 +118,13 @@ func (d *daemon) awaitEnd(t *testing.T) {
 	}
 }
 
-// said returns the daemon's log since the last start.
+// said returns the daemon's log since its last start.
 func (d *daemon) said() string {
 	text, _ := os.ReadFile(d.log)
 	return string(text)
 }
 
-// application is a program that runs with the cluster as its master.
+// application is a process that runs a program, or yarn-submit, with the site's master.
 type application struct {
 	name           string
 	command        *exec.Cmd
@@ -141,7 +141,6 @@ func (a *application) alive() bool {
 	}
 }
 
-// wait waits for the end of the application and returns its exit code.
 func (a *application) wait(t *testing.T, timeout time.Duration) int {
 	t.Helper()
 	select {
@@ -152,7 +151,7 @@ func (a *application) wait(t *testing.T, timeout time.Duration) int {
 	return a.command.ProcessState.ExitCode()
 }
 
-// lastLine returns the last line on stderr, which has the reason of a failure.
+// lastLine returns the last line of stderr, which contains the reason of a failure.
 func (a *application) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(a.stderr.text()), "\n")
 	return lines[len(lines)-1]

@@ -24,13 +24,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/moments"
 )
 
-// throttle lets a process run for a tenth of the time, until stop is called.
+// throttle lets a process run for only a tenth of the time, until stop is called.
 func (p process) throttle() (stop func()) {
 	ended := make(chan struct{})
 	var slowing sync.WaitGroup
 	slowing.Go(func() {
 		for more := true; more; {
-			_ = syscall.Kill(p.pid, syscall.SIGSTOP) // it may have ended
+			_ = syscall.Kill(p.pid, syscall.SIGSTOP) // fails if the process has ended
 			select {
 			case <-ended:
 				more = false
@@ -46,7 +46,7 @@ func (p process) throttle() (stop func()) {
 	}
 }
 
-// fetchFromSlowExecutor slows an executor while others receive map output from it.
+// fetchFromSlowExecutor throttles an executor while others fetch map output from it.
 func fetchFromSlowExecutor(t *testing.T, s *site, expected []byte) {
 	d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetchingArguments, "counts")...)
 	stop := process{pid: d.awaitEvents(t, "merging", 3)[0].PID}.throttle()
@@ -57,8 +57,8 @@ func fetchFromSlowExecutor(t *testing.T, s *site, expected []byte) {
 	d.assertMapSets(t, 12)
 }
 
-// fetchFromSilentExecutor stops an executor while others receive map output from it. Its
-// port still takes connections.
+// fetchFromSilentExecutor suspends an executor while others fetch map output from it. The
+// kernel still accepts connections to its port.
 func fetchFromSilentExecutor(t *testing.T, s *site, expected []byte) {
 	settings := map[string]string{"network.timeout": "5s", "executor.heartbeatInterval": "500ms"}
 	maps.Copy(settings, fetchingSettings)
@@ -72,8 +72,9 @@ func fetchFromSilentExecutor(t *testing.T, s *site, expected []byte) {
 	d.assertMapSets(t, 12, len(lost))
 }
 
-// startOnWorkers starts a run in which two executors of each worker have map output and
-// fetch. It returns a worker, its executors and the map tasks that these have run.
+// startOnWorkers starts counts with two executors on each worker, and waits until all executors
+// have map output and fetch. It returns a worker, the process ids of its executors, and the
+// indexes of the map tasks that these executors have run.
 func (s *site) startOnWorkers(t *testing.T, service string) (d *dataflow, worker *daemon, executors, mapped []int) {
 	settings := map[string]string{"executor.cores": "1", "shuffle.service": service}
 	maps.Copy(settings, fetchingSettings)
@@ -97,8 +98,9 @@ func (s *site) startOnWorkers(t *testing.T, service string) (d *dataflow, worker
 	return d, worker, executors, mapped
 }
 
-// fetchFromLostWorker kills a worker, and so its two executors, while others receive map
-// output from them. One attempt makes the outputs of both again.
+// fetchFromLostWorker kills a worker, and thereby its two executors, while others fetch map
+// output from these executors. The map tasks of both executors must run again in one attempt of
+// the map stage.
 func fetchFromLostWorker(t *testing.T, s *site, expected []byte, service string) {
 	d, worker, victims, lost := s.startOnWorkers(t, service)
 	worker.kill(t)
@@ -112,9 +114,9 @@ func fetchFromLostWorker(t *testing.T, s *site, expected []byte, service string)
 	d.assertMapSets(t, 12, len(lost))
 }
 
-// fetchFromSilentPort makes the data port of an executor say nothing to those that fetch
-// from it. The executor runs tasks and sends heartbeats. If only one other executor gets no
-// answer at first, map tasks can run there once more.
+// fetchFromSilentPort makes the data port of an executor not respond to fetches. The executor
+// still runs tasks and sends heartbeats. If at first the fetches of only one other executor
+// time out, map tasks can run again on the silent executor. So a map task may run three times.
 func fetchFromSilentPort(t *testing.T, s *site, expected []byte) {
 	settings := map[string]string{"network.timeout": "5s", "executor.heartbeatInterval": "500ms"}
 	maps.Copy(settings, fetchingSettings)
@@ -133,8 +135,8 @@ func fetchFromSilentPort(t *testing.T, s *site, expected []byte) {
 	assert.NotContains(t, d.stderr.text(), "executor lost")
 }
 
-// silencePorts makes a process accept connections and say nothing to them: the kernel
-// drops all data that arrives on connections that its listening sockets accept from now
+// silencePorts makes a process accept connections without responding: a socket filter in the
+// kernel drops all data that arrive on connections that its listening sockets accept from now
 // on.
 func silencePorts(t *testing.T, pid int) {
 	t.Helper()
@@ -143,7 +145,7 @@ func silencePorts(t *testing.T, pid int) {
 	defer func() { assert.NoError(t, unix.Close(process)) }()
 	files, err := os.ReadDir(filepath.Join("/proc", itoa(pid), "fd"))
 	require.NoError(t, err)
-	const headerLength = 12 // where a TCP header has its length, in the upper half of the byte, in units of 4 bytes
+	const headerLength = 12 // offset of the TCP header's length, which is in the upper half of a byte in units of 4 bytes
 	withoutData := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: headerLength},
 		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf0},
@@ -160,7 +162,7 @@ func silencePorts(t *testing.T, pid int) {
 		require.NoError(t, err)
 		copied, err := unix.PidfdGetfd(process, number, 0)
 		if err != nil {
-			continue // it was closed since
+			continue // the socket has been closed
 		}
 		if listens, err := unix.GetsockoptInt(copied, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err == nil && listens == 1 {
 			require.NoError(t, unix.SetsockoptSockFprog(copied, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
@@ -172,8 +174,8 @@ func silencePorts(t *testing.T, pid int) {
 	require.Positive(t, silenced, "the process has no port, or this user may not take its files")
 }
 
-// startIdle starts a run in which two of three executors fetch at most. Dynamic allocation
-// stops the others.
+// startIdle starts counts with three executors, of which at most two fetch. Dynamic allocation
+// stops idle executors.
 func (s *site) startIdle(t *testing.T, service string) *dataflow {
 	settings := map[string]string{
 		"dynamicAllocation.enabled": "true", "dynamicAllocation.initialExecutors": "3",
@@ -187,8 +189,8 @@ func (s *site) startIdle(t *testing.T, service string) *dataflow {
 	return d
 }
 
-// assertSorted checks the lines of the result. They are divided into other partitions than
-// expected.
+// assertSorted checks that the result has the expected lines in any order, because the number
+// of partitions differs from that of the expected result.
 func (d *dataflow) assertSorted(t *testing.T, expected []byte) {
 	t.Helper()
 	got, sorted := d.result(t), bytes.Clone(expected)
@@ -197,8 +199,8 @@ func (d *dataflow) assertSorted(t *testing.T, expected []byte) {
 	assertSame(t, sorted, got)
 }
 
-// fetchFromIdleExecutors lets dynamic allocation stop the executors that do not fetch,
-// which others fetch from. They hand over their map outputs first.
+// fetchFromIdleExecutors lets dynamic allocation stop idle executors from which others fetch.
+// They must move their map output to other executors first.
 func fetchFromIdleExecutors(t *testing.T, s *site, expected []byte) {
 	d := s.startIdle(t, "off")
 	await(t, "idle executors hand over their data and end", func() bool {
@@ -212,9 +214,8 @@ func fetchFromIdleExecutors(t *testing.T, s *site, expected []byte) {
 	d.assertMapSets(t, 12)
 }
 
-// fetchFromWorkerOfKilled kills all executors of a worker while others receive map output
-// from them. The worker serves what they have written, and removes it when the application
-// has ended.
+// fetchFromWorkerOfKilled kills all executors of a worker while others fetch map output from
+// them. The worker must serve their map output, and remove it when the application has ended.
 func fetchFromWorkerOfKilled(t *testing.T, s *site, expected []byte) {
 	d, _, victims, _ := s.startOnWorkers(t, "required")
 	for _, victim := range victims {
@@ -231,8 +232,8 @@ func fetchFromWorkerOfKilled(t *testing.T, s *site, expected []byte) {
 	})
 }
 
-// fetchFromWorkersOfIdle lets dynamic allocation stop the executors that do not fetch. They
-// hand nothing over, because their workers serve what they have written.
+// fetchFromWorkersOfIdle lets dynamic allocation stop idle executors from which others fetch.
+// They must not move their map output to other executors, because their workers serve it.
 func fetchFromWorkersOfIdle(t *testing.T, s *site, expected []byte) {
 	d := s.startIdle(t, "required")
 	await(t, "an idle executor has ended", func() bool { return len(s.executors()) < 3 })
@@ -247,7 +248,8 @@ func fetchFromWorkersOfIdle(t *testing.T, s *site, expected []byte) {
 	}
 }
 
-// mountSmall mounts a file system of the given size, which takes root, until the test ends.
+// mountSmall mounts an in-memory file system of the given size until the test ends. It requires
+// root.
 func mountSmall(t *testing.T, bytes int64) (directory string) {
 	t.Helper()
 	directory = t.TempDir()
@@ -256,7 +258,8 @@ func mountSmall(t *testing.T, bytes int64) (directory string) {
 	return directory
 }
 
-// assertNoShuffleFiles checks that a directory has no files of shuffles and sorts.
+// assertNoShuffleFiles checks that a directory contains no temporary files of shuffles and
+// sorts.
 func assertNoShuffleFiles(t *testing.T, directory string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(directory, func(path string, _ fs.DirEntry, err error) error {
@@ -265,13 +268,13 @@ func assertNoShuffleFiles(t *testing.T, directory string) {
 	}))
 }
 
-// TestDataSetsOnFullDisks fills the disk of a worker by map output: first of the only
-// one, then of one among others.
+// TestDataSetsOnFullDisks lets map output fill the disk of a worker: first of the only worker,
+// and then of one of several workers.
 func TestDataSetsOnFullDisks(t *testing.T) {
 	t.Parallel()
 	info, err := os.Stat(program("dataflow"))
 	require.NoError(t, err)
-	disk := mountSmall(t, info.Size()+2<<20) // the worker stores the program; an output of a map task takes 1.6 MB, and an executor writes two at a time
+	disk := mountSmall(t, info.Size()+2<<20) // the worker stores the program; a map output has 1.6 MB, and an executor writes two at a time
 	s := newSite(t, 1, nil)
 	require.NoError(t, os.Symlink(disk, filepath.Join(s.directory, "worker-0")))
 	s.startMasters(t)

@@ -18,7 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startLocal starts a job of dataflow on a local master.
+// startLocal starts a job of dataflow on a local master, such as "local[2]" or
+// "local-cluster[3,2,512]".
 func (s *site) startLocal(t *testing.T, master string, settings map[string]string, held []string, arguments ...string) *dataflow {
 	t.Helper()
 	own := map[string]string{"master": master, "log.level": "warn"}
@@ -26,7 +27,7 @@ func (s *site) startLocal(t *testing.T, master string, settings map[string]strin
 	return s.startDataflow(t, own, held, arguments...)
 }
 
-// assertNoFiles checks that no temporary files and no processes are left.
+// assertNoFiles checks that the site has no temporary files and no processes.
 func (s *site) assertNoFiles(t *testing.T) {
 	t.Helper()
 	left, err := os.ReadDir(s.temporaryDirectory())
@@ -35,8 +36,8 @@ func (s *site) assertNoFiles(t *testing.T) {
 	assert.Empty(t, s.processes())
 }
 
-// peakResident returns the peak of a process's resident memory, in bytes; 0 if it has
-// ended.
+// peakResident returns the maximum resident memory of a process so far, in bytes, or 0 if the
+// process has ended.
 func peakResident(pid int) (bytes int64) {
 	status, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "status"))
 	if err != nil {
@@ -51,8 +52,8 @@ func peakResident(pid int) (bytes int64) {
 	return bytes
 }
 
-// watchPeaks returns a function that returns the peak of the resident memory of each
-// executor of the site since the call.
+// watchPeaks starts to measure the resident memory of the site's executors. stop returns the
+// maximum for each executor, in bytes, by process id.
 func (s *site) watchPeaks() (stop func() map[int]int64) {
 	peaks, ended := map[int]int64{}, make(chan struct{})
 	var watching sync.WaitGroup
@@ -75,16 +76,16 @@ func (s *site) watchPeaks() (stop func() map[int]int64) {
 	}
 }
 
-// TestDataLargerThanMemory reduces, groups, joins and sorts ten times as many bytes as
-// an executor has memory. The memory of the program's own code counts as overhead.
+// TestDataLargerThanMemory reduces, groups, joins and sorts data that are ten times as large as
+// the memory of an executor. The test's limit adds overhead for the program's code.
 func TestDataLargerThanMemory(t *testing.T) {
 	const memory, overhead = 48 << 20, 32 << 20
 	s := newSite(t, 0, nil)
 	master := fmt.Sprintf("local-cluster[2,2,%d]", (memory+overhead)>>20)
 	settings := map[string]string{"executor.memory": fmt.Sprintf("%dm", memory>>20), "executor.memoryOverhead": fmt.Sprintf("%dm", overhead>>20)}
 	const keys, partitions = 10_000, 30
-	for name, arguments := range map[string][]string{ // 10*memory in all
-		"counts": {"-records", "43000", "-keys", "100000000", "-padding", "476", "-payload", "8"}, // nearly all keys differ
+	for name, arguments := range map[string][]string{ // 10*memory in total
+		"counts": {"-records", "43000", "-keys", "100000000", "-padding", "476", "-payload", "8"}, // nearly all keys are different
 		"groups": {"-records", "21500", "-keys", itoa(keys), "-payload", "1000"},
 		"joined": {"-records", "21500", "-keys", itoa(keys), "-payload", "1000", "-check"},
 		"sorted": {"-records", "21500", "-keys", itoa(keys), "-payload", "500", "-check"},
@@ -117,8 +118,9 @@ func TestDataLargerThanMemory(t *testing.T) {
 	}
 }
 
-// assertRanges checks lines with the first and last record of each range of a sort,
-// and their number.
+// assertRanges checks the output of sorted with -check, which has one line for each range of
+// the sort: the first record, the last record, and the number of records. The ranges must be in
+// order and have the given number of records in total.
 func assertRanges(t *testing.T, text string, records int) {
 	t.Helper()
 	last, total := "", 0
@@ -135,8 +137,8 @@ func assertRanges(t *testing.T, text string, records int) {
 	assert.Equal(t, records, total)
 }
 
-// TestCancelledDataSetsLeaveNoFiles interrupts the driver while its tasks write map
-// outputs, and while they write the output.
+// TestCancelledDataSetsLeaveNoFiles interrupts the driver while tasks write map output, and
+// while tasks write the result.
 func TestCancelledDataSetsLeaveNoFiles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0, nil)
@@ -156,8 +158,8 @@ func TestCancelledDataSetsLeaveNoFiles(t *testing.T) {
 	}
 }
 
-// TestOneKeyWithHalfOfAllRecords compares the processor time of jobs in one process with
-// that of the same jobs with uniform keys.
+// TestOneKeyWithHalfOfAllRecords checks that jobs with one very frequent key need at most twice
+// the CPU time of the same jobs with uniformly distributed keys.
 func TestOneKeyWithHalfOfAllRecords(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0, nil)

@@ -22,15 +22,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/moments"
 )
 
-// dataflow is a run of the program dataflow.
+// dataflow is a run of the program integration/programs/dataflow.
 type dataflow struct {
 	*application
 	out     string
 	control moments.Control
 }
 
-// startDataflow starts a job of the program dataflow, whose tasks wait at the held
-// moments. Workers keep no map output, unless settings have shuffle.service.
+// startDataflow starts a job of dataflow, whose tasks wait at the held moments (see package
+// moments). The shuffle service of workers is not used unless settings contain shuffle.service.
 func (s *site) startDataflow(t *testing.T, settings map[string]string, held []string, arguments ...string) *dataflow {
 	t.Helper()
 	d := &dataflow{out: filepath.Join(t.TempDir(), "out"), control: moments.Control(t.TempDir())}
@@ -42,16 +42,17 @@ func (s *site) startDataflow(t *testing.T, settings map[string]string, held []st
 	return d
 }
 
-// temporaryDirectory is the directory of temporary files of drivers and local clusters.
+// temporaryDirectory returns the directory for temporary files of drivers and local clusters.
 func (s *site) temporaryDirectory() string { return filepath.Join(s.directory, "temporary") }
 
-// release lets tasks continue that wait at the given moments; at any, if none is given.
+// release lets tasks that wait at the given moments continue. If no moment is given, it
+// releases all.
 func (d *dataflow) release(t *testing.T, moments ...string) {
 	t.Helper()
 	require.NoError(t, d.control.Release(moments...))
 }
 
-// events returns the moments of a name that tasks have reached.
+// events returns an event for each task attempt that has reached the moment.
 func (d *dataflow) events(t *testing.T, moment string) []moments.Event {
 	t.Helper()
 	events, err := d.control.Events(moment)
@@ -59,7 +60,8 @@ func (d *dataflow) events(t *testing.T, moment string) []moments.Event {
 	return events
 }
 
-// mapSets returns the task sets of the stage that writes an operator's shuffle.
+// mapSets returns the task sets that write the shuffle of an operator, or of all operators if
+// operator is "".
 func (d *dataflow) mapSets(t *testing.T, operator string) []bobbin.Job {
 	t.Helper()
 	sets, err := d.control.MapSets(operator)
@@ -67,8 +69,8 @@ func (d *dataflow) mapSets(t *testing.T, operator string) []bobbin.Job {
 	return sets
 }
 
-// awaitMapped waits until a number of tasks of the first attempt of that stage have
-// results.
+// awaitMapped waits until the given number of tasks have succeeded in the first task set that
+// writes the operator's shuffle.
 func (d *dataflow) awaitMapped(t *testing.T, operator string, done int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d map tasks are done", done), func() bool {
@@ -78,7 +80,7 @@ func (d *dataflow) awaitMapped(t *testing.T, operator string, done int) {
 	})
 }
 
-// awaitEvents waits until tasks have reached a moment a number of times.
+// awaitEvents waits until the given number of task attempts have reached a moment.
 func (d *dataflow) awaitEvents(t *testing.T, moment string, count int) []moments.Event {
 	t.Helper()
 	await(t, fmt.Sprintf("%d tasks are %s", count, moment), func() bool {
@@ -88,7 +90,7 @@ func (d *dataflow) awaitEvents(t *testing.T, moment string, count int) []moments
 	return d.events(t, moment)
 }
 
-// result waits for the end, and returns the lines of all parts in order.
+// result waits until the application ends, and returns the concatenated part files.
 func (d *dataflow) result(t *testing.T) []byte {
 	t.Helper()
 	require.Zero(t, d.wait(t, testTimeout), "%s", d.stderr.text())
@@ -112,7 +114,8 @@ func readParts(t *testing.T, out string) []byte {
 	return all.Bytes()
 }
 
-// assertRuns checks that the given map tasks have run twice and the others once.
+// assertRuns checks that the map tasks with the indexes in twice have run twice and all others
+// once.
 func (d *dataflow) assertRuns(t *testing.T, twice ...int) {
 	t.Helper()
 	want := map[int]int{}
@@ -125,7 +128,7 @@ func (d *dataflow) assertRuns(t *testing.T, twice ...int) {
 	assert.Equal(t, want, moments.Times(d.events(t, "mapping")), "how often map tasks have run")
 }
 
-// assertMapSets checks how many tasks the attempts of the map stage had.
+// assertMapSets checks that the i-th attempt of the map stage had tasks[i] tasks.
 func (d *dataflow) assertMapSets(t *testing.T, tasks ...int) {
 	t.Helper()
 	var sizes []int
@@ -137,8 +140,8 @@ func (d *dataflow) assertMapSets(t *testing.T, tasks ...int) {
 	assert.Equal(t, tasks, sizes, "tasks of the map stage's attempts")
 }
 
-// newDataSite starts a site with three workers, whose executors take each other to be
-// on other hosts.
+// newDataSite starts a site with three workers whose host names differ, so that executors of
+// different workers fetch from each other over the network.
 func newDataSite(t *testing.T) *site {
 	s := newSite(t, 1, map[string]string{"network.timeout": "20s"})
 	s.startMasters(t)
@@ -149,14 +152,14 @@ func newDataSite(t *testing.T) *site {
 	return s
 }
 
-const defaultRecords = 240_000 // of dataflow, if no flag changes it
+const defaultRecords = 240_000 // number of records of dataflow without flags
 
 func assertCounters(t *testing.T, d *dataflow, seen int) {
 	t.Helper()
 	assert.Equal(t, fmt.Sprintf("generated %d, seen %d\n", defaultRecords, seen), d.stdout.text())
 }
 
-// assertSame compares the bytes of outputs. An error shows only the first line that differs.
+// assertSame checks that two outputs are equal. A failure shows only the first different line.
 func assertSame(t *testing.T, want, got []byte) {
 	t.Helper()
 	if bytes.Equal(want, got) {
@@ -170,7 +173,6 @@ func assertSame(t *testing.T, want, got []byte) {
 	assert.Fail(t, "the output differs", "line %d of %d is %q, want %q of %d", at, len(gots), gots[at], wants[at], len(wants))
 }
 
-// sortLines sorts lines of the same text in place.
 func sortLines(text []byte) {
 	lines := slices.Collect(bytes.Lines(bytes.Clone(text)))
 	slices.SortFunc(lines, bytes.Compare)
@@ -182,8 +184,8 @@ func sortLines(text []byte) {
 
 func lineCount(text []byte) int { return bytes.Count(text, []byte("\n")) }
 
-// TestDataSetsSurviveExecutorLosses kills executors at known moments. The output must be
-// that of an undisturbed run, byte for byte, the counters exact, and only lost map
+// TestDataSetsSurviveExecutorLosses kills executors at known moments. The output must equal
+// that of an undisturbed run, byte for byte. The counters must be exact, and only lost map
 // tasks may run again.
 func TestDataSetsSurviveExecutorLosses(t *testing.T) {
 	t.Parallel()
@@ -223,7 +225,7 @@ func TestDataSetsSurviveExecutorLosses(t *testing.T) {
 			assertCounters(t, d, lineCount(expected[job]))
 		})
 	}
-	sortLines(expected["joined"]) // values of a key may be in any order
+	sortLines(expected["joined"]) // the order of a key's values is undefined
 	for _, job := range []string{"counts", "groups", "joined", "sorted"} {
 		t.Run(job+": one is killed while it writes the output", func(t *testing.T) {
 			d := s.startDataflow(t, nil, []string{"reduced"}, job)
@@ -253,14 +255,15 @@ func TestDataSetsSurviveExecutorLosses(t *testing.T) {
 	})
 }
 
-// fetchingArguments makes the sections of the shuffle of counts larger than what a task
-// receives ahead, and gives each executor a task that merges.
+// With fetchingArguments and fetchingSettings, the shuffle data of counts are so large that
+// reduce tasks cannot buffer them all before they merge, and each executor has a task that
+// merges.
 var fetchingArguments = []string{"-records", "100000", "-keys", "10000000"}
 
 var fetchingSettings = map[string]string{"executor.memory": "128m", "shuffle.partitions": "6"}
 
-// TestDataSetsSurviveTheLossOfServingExecutors kills an executor while others receive map
-// output from it, and while its own task waits for the permission to commit.
+// TestDataSetsSurviveTheLossOfServingExecutors kills an executor while others fetch map output
+// from it, and while its own task waits for the permission to commit.
 func TestDataSetsSurviveTheLossOfServingExecutors(t *testing.T) {
 	t.Parallel()
 	s := newDataSite(t)
@@ -290,7 +293,8 @@ func TestDataSetsSurviveTheLossOfServingExecutors(t *testing.T) {
 		smaller := s.startDataflow(t, nil, nil, "counts").result(t)
 		d := s.startDataflow(t, nil, []string{"reduced"}, "counts")
 		started := d.awaitEvents(t, "reduced", 3)
-		// Without the driver, tasks write their parts and wait for its permission.
+		// Tasks need the driver's permission to commit. While the driver is suspended, they
+		// write their part files and wait.
 		require.NoError(t, d.command.Process.Signal(syscall.SIGSTOP))
 		d.release(t)
 		await(t, "the tasks have written their parts", func() bool {
@@ -315,7 +319,8 @@ func TestDataSetsSurviveTheLossOfServingExecutors(t *testing.T) {
 	})
 }
 
-// environmentOf returns the environment of a process of the site; "" if it has ended.
+// environmentOf returns the environment variables of a process of the site, or "" if the
+// process has ended.
 func (s *site) environmentOf(pid int) string {
 	for _, p := range s.processes() {
 		if p.pid == pid {
@@ -325,7 +330,8 @@ func (s *site) environmentOf(pid int) string {
 	return ""
 }
 
-// outputFiles returns the files of map outputs, data or index, by map task.
+// outputFiles returns the paths of map output files below a directory, by map task index.
+// suffix selects data or index files.
 func (d *dataflow) outputFiles(t *testing.T, directory, suffix string) map[int]string {
 	t.Helper()
 	found := map[int]string{}
@@ -340,7 +346,8 @@ func (d *dataflow) outputFiles(t *testing.T, directory, suffix string) map[int]s
 	return found
 }
 
-// TestDamagedMapOutputIsMadeAgain damages files of map outputs before they are read.
+// TestDamagedMapOutputIsMadeAgain damages or removes files of map output before they are read.
+// The map tasks must run again.
 func TestDamagedMapOutputIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(t *testing.T) (s *site, settings map[string]string){
@@ -366,7 +373,7 @@ func TestDamagedMapOutputIsMadeAgain(t *testing.T) {
 					data := d.outputFiles(t, s.directory, ".data")
 					victim := moments.Busiest(d.events(t, "mapped"))
 					require.NoError(t, os.Remove(data[moments.IndexesOf(d.events(t, "mapped"), victim)[0]]))
-					return moments.IndexesOf(d.events(t, "mapped"), victim) // if a file is missing, all of the executor are made again
+					return moments.IndexesOf(d.events(t, "mapped"), victim) // if a file is missing, all map tasks of its executor run again
 				},
 				"a removed directory": func(t *testing.T, d *dataflow) []int {
 					data := d.outputFiles(t, s.directory, ".data")
@@ -377,7 +384,7 @@ func TestDamagedMapOutputIsMadeAgain(t *testing.T) {
 			} {
 				t.Run(name, func(t *testing.T) {
 					d := s.startDataflow(t, settings, []string{"mapped.11"}, "groups")
-					d.awaitMapped(t, "", 11) // all but the one that is held
+					d.awaitMapped(t, "", 11) // all map tasks except the held one
 					d.awaitEvents(t, "mapped", 12)
 					damaged := damage(t, d)
 					d.release(t)
@@ -398,9 +405,9 @@ func flipByte(t *testing.T, path string) {
 	require.NoError(t, os.WriteFile(path, content, 0o600))
 }
 
-// TestDataSetsThatAreNotDeterministic kills an executor whose map tasks make other
-// records when they run again. What was computed from the old ones must not be mixed
-// with the new.
+// TestDataSetsThatAreNotDeterministic kills an executor whose map tasks generate different
+// records when they run again. The result must not mix data that were computed from records of
+// different runs.
 func TestDataSetsThatAreNotDeterministic(t *testing.T) {
 	t.Parallel()
 	s := newDataSite(t)
@@ -443,7 +450,8 @@ func TestDataSetsThatAreNotDeterministic(t *testing.T) {
 	})
 }
 
-// assertNotDeterministic checks that the job fails, and that no output is left.
+// assertNotDeterministic checks that the job fails because it is not deterministic, and that no
+// output is left.
 func (d *dataflow) assertNotDeterministic(t *testing.T) {
 	t.Helper()
 	assert.Equal(t, 1, d.wait(t, testTimeout))

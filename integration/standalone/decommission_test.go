@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// workerIDs returns the ids of the workers that are alive.
+// workerIDs returns the ids of the workers in state alive.
 func (s *site) workerIDs(t *testing.T) []string {
 	t.Helper()
 	var ids []string
@@ -26,8 +26,8 @@ func (s *site) workerIDs(t *testing.T) []string {
 	return ids
 }
 
-// TestDecommissionCommand decommissions workers through a standby master while an
-// application runs on them.
+// TestDecommissionCommand decommissions workers by `yarn-submit decommission`, which connects
+// to a standby master, while an application runs on the workers.
 func TestDecommissionCommand(t *testing.T) {
 	t.Parallel()
 	s, _ := newSiteWithEtcd(t, 2)

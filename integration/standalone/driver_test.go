@@ -16,7 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// driverStatus returns the leader's status of the only driver.
+// driverStatus returns the status of the site's only driver, as the leader reports it. It
+// returns the zero value if there is not exactly one driver.
 func (s *site) driverStatus(t *testing.T) cluster.DriverStatus {
 	status := s.status(t)
 	if all := append(status.Drivers, status.EndedDrivers...); len(all) == 1 {
@@ -25,8 +26,8 @@ func (s *site) driverStatus(t *testing.T) cluster.DriverStatus {
 	return cluster.DriverStatus{}
 }
 
-// submitHeld submits a driver in cluster mode whose tasks run until release, and
-// waits until its executor has registered.
+// submitHeld submits an application in cluster mode whose task runs until release, and waits
+// until its executor has registered.
 func (s *site) submitHeld(t *testing.T, flags ...string) heldApplication {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,14 +38,14 @@ func (s *site) submitHeld(t *testing.T, flags ...string) heldApplication {
 	return h
 }
 
-// assertServesPages checks that yarn-submit and the master lead to the pages of a running
-// driver's application, that it serves metrics, and that it can be profiled.
+// assertServesPages checks that the URLs that yarn-submit and the master show lead to the pages
+// of a running driver's application, that it serves metrics, and that it can be profiled.
 func (s *site) assertServesPages(t *testing.T, id string) {
 	t.Helper()
 	pages := s.onlyApplication(t).WebURL
 	assert.Equal(t, pages, s.driverStatus(t).WebURL)
 	for path, says := range map[string]string{"": "trouble", "?page=executors": "127.0.0.1", "metrics": "\nbobbin_executors{state=\"running\"} 1\n"} {
-		await(t, pages+path+" says "+says, func() bool { // a page may be half a second old
+		await(t, pages+path+" says "+says, func() bool { // a page may be up to half a second old
 			answer, err := http.Get(pages + path)
 			require.NoError(t, err)
 			content, err := io.ReadAll(answer.Body)
@@ -81,8 +82,8 @@ func TestDriverInTheCluster(t *testing.T) {
 	assert.Regexp(t, `\n  tasks      20 in 1 task set\n(.*\n)*  executors  2\n`, submitted.stderr.text())
 }
 
-// TestSupervisedDriver kills a driver's process, and then its worker, and shuts the
-// next worker down. The driver is restarted each time, and finishes.
+// TestSupervisedDriver kills a supervised driver's process, then its worker, and then stops the
+// next worker. The driver must be restarted each time, and finally succeed.
 func TestSupervisedDriver(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": filepath.Join(t.TempDir(), "state")})
@@ -122,7 +123,7 @@ func TestSupervisedDriver(t *testing.T) {
 	})
 	s.awaitExecutors(t, 1)
 
-	// A restart of the master does not restart the driver.
+	// A restart of the master must not restart the driver.
 	third := s.drivers()
 	s.masters[0].kill(t)
 	s.masters[0].start(t)
@@ -145,8 +146,8 @@ func TestUnsupervisedDriverIsNotRestarted(t *testing.T) {
 	assert.Contains(t, s.driverStatus(t).Text, "killed")
 }
 
-// TestDriverIsKilledByRequest kills a supervised driver, which must not be
-// restarted.
+// TestDriverIsKilledByRequest kills a supervised driver by `yarn-submit kill`. The driver must
+// not be restarted.
 func TestDriverIsKilledByRequest(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
@@ -166,8 +167,8 @@ func TestDriverIsKilledByRequest(t *testing.T) {
 	assert.Equal(t, "KILLED", s.driverStatus(t).State)
 }
 
-// TestDriverOutlivesItsMaster kills the leading master while a driver runs, and
-// follows the driver to its end at the other master.
+// TestDriverOutlivesItsMaster kills the leader while a driver runs. yarn-submit must follow the
+// driver to its end at the other master.
 func TestDriverOutlivesItsMaster(t *testing.T) {
 	t.Parallel()
 	s, _ := newSiteWithEtcd(t, 2)

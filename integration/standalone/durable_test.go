@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Nothing is computed again if partitions are stored twice and one executor of two is
-// lost, and later the other one; or if there is a checkpoint and both are lost at once.
+// TestReplicatedPartitionsSurviveExecutors checks that no partition is computed again in two
+// cases: if partitions are stored on both executors, and first one executor and later the other
+// is lost; and if the data have a checkpoint and both executors are lost at once.
 func TestReplicatedPartitionsSurviveExecutors(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]string{"stored": "1 0\n1 0\n", "checkpoint": "2 0\n"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/etcdtest"
 )
 
-// newSiteWithEtcd makes a site whose masters share their state in a real etcd.
+// newSiteWithEtcd creates a site whose masters store their state in a real etcd.
 func newSiteWithEtcd(t *testing.T, masters int) (*site, *etcdtest.Server) {
 	t.Helper()
 	server := etcdtest.Start(t)
@@ -22,7 +22,7 @@ func newSiteWithEtcd(t *testing.T, masters int) (*site, *etcdtest.Server) {
 	}), server
 }
 
-// leader returns the number of the leading master, -1 if there is none.
+// leader returns the index of the leader among the masters, or -1 if no master leads.
 func (s *site) leader(t *testing.T) int {
 	for i, m := range s.masters {
 		if !m.alive() {
@@ -35,7 +35,7 @@ func (s *site) leader(t *testing.T) int {
 	return -1
 }
 
-// awaitLeader waits for a leader other than the given one.
+// awaitLeader waits until a master other than not is the leader, and returns its index.
 func (s *site) awaitLeader(t *testing.T, not int) int {
 	t.Helper()
 	leader := -1
@@ -46,14 +46,14 @@ func (s *site) awaitLeader(t *testing.T, not int) int {
 	return leader
 }
 
-// TestFailover replaces the leader in several ways while an application runs,
-// which must not be affected.
+// TestFailover ends the leadership of a master in several ways while an application runs. The
+// application must not be affected.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
 		take func(*testing.T, *daemon)
-		back func(*testing.T, *daemon) // brings the old leader back
+		back func(*testing.T, *daemon) // makes the old leader run again
 	}{
 		{"it is killed",
 			func(t *testing.T, m *daemon) { m.kill(t) },
@@ -87,7 +87,8 @@ func TestFailover(t *testing.T) {
 			assert.Equal(t, known.ID, after.ID)
 			assert.Equal(t, executorIDs(known), executorIDs(after))
 
-			// New applications find the leader, whichever master is named first.
+			// New applications must find the leader, whatever the order of the masters in the
+			// URL.
 			next := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")
 			require.Zero(t, next.wait(t, testTimeout), "%s", next.stderr.text())
 			assert.Equal(t, sumOfSquares(20), next.stdout.text())
@@ -101,8 +102,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestTheMasterLeadsAgainAfterARestartOfEtcd stops the store for longer than the lease: the master loses the
-// leadership and gets it again, and applications are not affected.
+// TestTheMasterLeadsAgainAfterARestartOfEtcd stops etcd for longer than the leader's lease. The
+// master must lose the leadership and acquire it again. The application must not be affected.
 func TestTheMasterLeadsAgainAfterARestartOfEtcd(t *testing.T) {
 	t.Parallel()
 	s, server := newSiteWithEtcd(t, 1)

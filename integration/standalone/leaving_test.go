@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDataOfDecommissionedExecutorsIsMoved has executors leave one after the other, by the signal
-// that asks for it, between the jobs of a program: nothing is computed twice.
+// TestDataOfDecommissionedExecutorsIsMoved runs a program that decommissions executors one
+// after the other between its jobs. Nothing may be computed again.
 func TestDataOfDecommissionedExecutorsIsMoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)

@@ -1,12 +1,11 @@
 //go:build integration
 
-// Package standalone runs a standalone cluster as processes of this machine, kills
-// and pauses masters, workers, drivers and executors, and checks the outcome of
-// applications.
+// Package standalone runs a standalone cluster as processes on this machine. It kills and
+// pauses masters, workers, drivers and executors, and checks the outcome of applications.
 //
-// It needs a real etcd (Debian's package etcd-server), and root to mount a small file
-// system. With BOBBIN_TEST_RACE=1
-// all programs are built with the race detector.
+// The tests need a real etcd (Debian's package etcd-server), and root to mount a small file
+// system. If the environment variable BOBBIN_TEST_RACE is 1, all programs are built with the
+// race detector.
 package standalone
 
 import (
@@ -19,12 +18,11 @@ import (
 	"testing"
 )
 
-// programs is the directory of the binaries. It is set by TestMain before any
-// test runs.
+// programs is the directory of the built programs. TestMain sets it before any test runs.
 var programs string
 
 func TestMain(m *testing.M) {
-	// Tests mostly wait for timeouts.
+	// Run four tests at a time, because tests spend most of their time waiting for timeouts.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}

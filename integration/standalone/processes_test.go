@@ -21,13 +21,13 @@ type process struct {
 	environ     []byte
 }
 
-// processes finds the site's processes by its directory in their environment or in
-// the path of their program.
+// processes returns the site's processes. It recognizes them by the site's directory, which is
+// in their environment or in the path of their program.
 func (s *site) processes() []process {
 	var found []process
 	directories, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		panic(err) // the pattern is malformed
+		panic(err) // only if the pattern is malformed
 	}
 	for _, directory := range directories {
 		pid, err := strconv.Atoi(filepath.Base(directory))
@@ -36,7 +36,7 @@ func (s *site) processes() []process {
 		}
 		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		executable, _ := os.Readlink(filepath.Join(directory, "exe"))
 		if !bytes.Contains(environ, []byte(s.directory)) && !strings.HasPrefix(executable, s.directory+"/") {
@@ -54,16 +54,16 @@ func (s *site) processes() []process {
 	return found
 }
 
-// isZombie reports whether a process is a zombie, by the state in its stat file.
+// isZombie reports whether a process is a zombie. stat is the content of its file
+// /proc/PID/stat.
 func isZombie(stat []byte) bool {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	return len(fields) > 0 && string(fields[0]) == "Z"
 }
 
-// executors returns the site's executors.
 func (s *site) executors() []process { return s.inRole(launch.RoleExecutor) }
 
-// drivers returns the processes of drivers that run on workers.
+// drivers returns the driver processes that run on workers.
 func (s *site) drivers() []process {
 	var found []process
 	for _, p := range s.inRole("") {
@@ -92,7 +92,7 @@ func pids(processes []process) []int {
 	return ids
 }
 
-// kill ends the process at once. It may have ended already.
+// kill kills the process with SIGKILL. It does nothing if the process has ended.
 func (p process) kill() { _ = syscall.Kill(p.pid, syscall.SIGKILL) }
 
 func variable(environ []byte, name string) string {

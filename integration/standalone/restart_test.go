@@ -12,14 +12,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// heldApplication is an application whose tasks run until release.
+// heldApplication is an application whose tasks wait until release.
 type heldApplication struct {
 	*application
-	tasksFile, driverFile string // the files that its tasks, and then its driver, wait for
+	tasksFile, driverFile string // files for which the tasks, and then the driver, wait
 }
 
-// startHeld starts an application with the given number of tasks, each on an executor
-// of its own, and waits until the executors have registered.
+// startHeld starts an application with the given number of tasks, each on a separate executor.
+// It returns when the executors have registered.
 func (s *site) startHeld(t *testing.T, tasks int, settings map[string]string) (heldApplication, []process) {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func (s *site) startHeld(t *testing.T, tasks int, settings map[string]string) (h
 	return h, s.awaitExecutors(t, tasks)
 }
 
-// release lets the application end, and checks that it succeeds.
+// release lets the application continue, waits until it ends, and checks that it succeeds.
 func (h heldApplication) release(t *testing.T) {
 	t.Helper()
 	create(t, h.tasksFile)
@@ -40,8 +40,8 @@ func (h heldApplication) release(t *testing.T) {
 	require.Zero(t, h.wait(t, testTimeout), "%s", h.stderr.text())
 }
 
-// TestApplicationsContinueWhenTheMasterRestarts kills and restarts the master while an application runs: the
-// application and its executors continue.
+// TestApplicationsContinueWhenTheMasterRestarts kills and restarts the master while an
+// application runs. The application and its executors must continue.
 func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]map[string]string{
@@ -75,7 +75,7 @@ func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 			assert.Equal(t, executorIDs(known), executorIDs(after))
 			assert.Equal(t, 2, s.status(t).CoresUsed)
 
-			// A lost executor is replaced by one with an unused number.
+			// A lost executor is replaced by an executor with a new id.
 			before[0].kill()
 			await(t, "the executor is replaced", func() bool {
 				now := s.onlyApplication(t)
@@ -91,7 +91,8 @@ func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 	}
 }
 
-// TestApplicationEndsWhileTheMasterIsDown checks that its executors stop too.
+// TestApplicationEndsWhileTheMasterIsDown checks that the executors stop when their application
+// ends while no master runs.
 func TestApplicationEndsWhileTheMasterIsDown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, map[string]string{

@@ -30,17 +30,17 @@ import (
 )
 
 const (
-	// testTimeout is the limit of every wait in a test.
+	// testTimeout is the timeout of every wait in a test.
 	testTimeout = 5 * time.Minute
 	// interval is the time between two checks of a condition.
 	interval = 50 * time.Millisecond
 )
 
-// site is one standalone cluster.
+// site is one standalone cluster: masters, workers, and the applications that run on it.
 type site struct {
 	directory string
-	settings  map[string]string // of all its processes
-	addresses []string          // of the masters
+	settings  map[string]string // settings of all the site's processes
+	addresses []string          // addresses of the masters (host:port)
 	masters   []*daemon
 	workers   []*daemon
 	started   []*application
@@ -48,8 +48,9 @@ type site struct {
 	client    *standaloneclient.Masters
 }
 
-// newSite makes a site with the given number of masters and does not start them.
-// It has a secret of its own unless the settings name certificates.
+// newSite creates a site with the given number of masters, which are not started. Unless
+// settings contain certificates, the site's processes authenticate with a secret that no other
+// site has.
 func newSite(t *testing.T, masters int, settings map[string]string) *site {
 	t.Helper()
 	s := &site{directory: t.TempDir(), settings: map[string]string{
@@ -84,7 +85,7 @@ func newSite(t *testing.T, masters int, settings map[string]string) *site {
 	return s
 }
 
-// url returns the URL of the masters.
+// url returns the URL that contains the addresses of all masters.
 func (s *site) url() string { return masterurl.StandaloneURL(s.addresses...) }
 
 func (s *site) file(t *testing.T, name, content string) string {
@@ -94,7 +95,7 @@ func (s *site) file(t *testing.T, name, content string) string {
 	return path
 }
 
-// environ returns a process's environment: the site's settings and more.
+// environ returns the environment of a process: the site's settings, overridden by more.
 func (s *site) environ(more map[string]string) []string {
 	all := maps.Clone(s.settings)
 	maps.Copy(all, more)
@@ -111,7 +112,6 @@ func (s *site) environ(more map[string]string) []string {
 	return environ
 }
 
-// startMasters starts all masters.
 func (s *site) startMasters(t *testing.T) {
 	t.Helper()
 	for _, m := range s.masters {
@@ -119,14 +119,14 @@ func (s *site) startMasters(t *testing.T) {
 	}
 }
 
-// startWorker starts another worker with the given cores and memory for an executor
-// of 256m on each.
+// startWorker starts another worker with the given number of cores, and with 256 MiB of memory
+// for each core.
 func (s *site) startWorker(t *testing.T, cores int) *daemon {
 	t.Helper()
 	return s.startWorkerAs(t, "127.0.0.1", cores)
 }
 
-// startWorkerAs starts a worker with the given name of its host.
+// startWorkerAs is like startWorker, but the worker has the given host name.
 func (s *site) startWorkerAs(t *testing.T, host string, cores int) *daemon {
 	t.Helper()
 	name := fmt.Sprintf("worker-%d", len(s.workers))
@@ -142,7 +142,7 @@ func (s *site) startWorkerAs(t *testing.T, host string, cores int) *daemon {
 	return w
 }
 
-// run starts a program in client mode.
+// run starts a program whose driver runs in the started process (client mode).
 func (s *site) run(t *testing.T, settings map[string]string, name string, arguments ...string) *application {
 	t.Helper()
 	own := map[string]string{"master": s.url(), "executor.memory": "256m", "executor.cores": "1", "driver.host": "127.0.0.1"}
@@ -150,7 +150,7 @@ func (s *site) run(t *testing.T, settings map[string]string, name string, argume
 	return s.startProgram(t, s.environ(own), program(name), arguments...)
 }
 
-// submit runs yarn-submit with the site's settings.
+// submit starts yarn-submit with the site's settings.
 func (s *site) submit(t *testing.T, arguments ...string) *application {
 	t.Helper()
 	return s.startProgram(t, s.environ(map[string]string{"executor.memory": "256m", "executor.cores": "1", "driver.memory": "256m"}), program("yarn-submit"), arguments...)
@@ -162,18 +162,19 @@ func (s *site) startProgram(t *testing.T, environ []string, path string, argumen
 	a.command = exec.Command(path, arguments...)
 	a.command.Env, a.command.Dir = environ, s.directory
 	a.command.Stdout, a.command.Stderr = &a.stdout, &a.stderr
-	a.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // also if the test is killed
+	a.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // the process is also killed if the test is killed
 	a.command.WaitDelay = time.Second
 	require.NoError(t, a.command.Start())
 	go func() {
-		_ = a.command.Wait() // ProcessState has the outcome
+		_ = a.command.Wait() // ProcessState contains the outcome
 		close(a.ended)
 	}()
 	s.started = append(s.started, a)
 	return a
 }
 
-// tryStatus returns the leader's status, or the zero value if no leader answers soon.
+// tryStatus returns the status that the leader reports, or the zero value if no leader answers
+// within two seconds.
 func (s *site) tryStatus(t *testing.T) (status cluster.Status) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -185,7 +186,7 @@ func (s *site) tryStatus(t *testing.T) (status cluster.Status) {
 	return status
 }
 
-// status waits for a leader and returns its status.
+// status waits until a leader answers, and returns the status that it reports.
 func (s *site) status(t *testing.T) (status cluster.Status) {
 	t.Helper()
 	await(t, "a master that leads answers", func() bool {
@@ -195,7 +196,7 @@ func (s *site) status(t *testing.T) (status cluster.Status) {
 	return status
 }
 
-// onlyApplication returns the leader's only application.
+// onlyApplication returns the only running application, as the leader reports it.
 func (s *site) onlyApplication(t *testing.T) cluster.ApplicationStatus {
 	t.Helper()
 	all := s.status(t).Applications
@@ -203,7 +204,8 @@ func (s *site) onlyApplication(t *testing.T) cluster.ApplicationStatus {
 	return all[0]
 }
 
-// await polls until the condition holds, and fails the test after testTimeout.
+// await polls until the condition holds. It fails the test if this takes longer than
+// testTimeout.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	awaitFor(t, testTimeout, what, is)
@@ -218,7 +220,7 @@ func awaitFor(t *testing.T, testTimeout time.Duration, what string, is func() bo
 	}
 }
 
-// awaitWorkers waits until the leader has the given number of workers.
+// awaitWorkers waits until exactly count workers are alive.
 func (s *site) awaitWorkers(t *testing.T, count int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d workers are there", count), func() bool { return s.aliveWorkers(t) == count })
@@ -234,8 +236,8 @@ func (s *site) aliveWorkers(t *testing.T) int {
 	return alive
 }
 
-// awaitExecutors waits until the given number of executors have registered with
-// their drivers, and returns their processes.
+// awaitExecutors waits until exactly count executors run and have registered with their
+// drivers. It returns their processes.
 func (s *site) awaitExecutors(t *testing.T, count int) []process {
 	t.Helper()
 	await(t, fmt.Sprintf("%d executors are registered", count), func() bool {
@@ -252,7 +254,7 @@ func (s *site) awaitExecutors(t *testing.T, count int) []process {
 	return s.executors()
 }
 
-// awaitEnded waits until no application runs and the given number have ended.
+// awaitEnded waits until no application runs and exactly count applications have ended.
 func (s *site) awaitEnded(t *testing.T, count int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d applications have ended, and none is left", count), func() bool {
@@ -261,7 +263,7 @@ func (s *site) awaitEnded(t *testing.T, count int) {
 	})
 }
 
-// stop stops all processes and checks that none is left.
+// stop stops all processes of the site and checks that none is left.
 func (s *site) stop(t *testing.T) {
 	for _, a := range s.started {
 		if a.alive() {
@@ -311,7 +313,6 @@ func (s *site) assertNoPanic(t *testing.T) {
 	}
 }
 
-// printLogs prints the ends of all logs.
 func (s *site) printLogs(t *testing.T) {
 	const most = 6000
 	tail := func(text string) string { return text[max(0, len(text)-most):] }
@@ -325,7 +326,7 @@ func (s *site) printLogs(t *testing.T) {
 	}
 }
 
-// phase returns the phase that a master reports, "" if it does not answer.
+// phase returns the phase that a master reports, or "" if the master does not answer.
 func (s *site) phase(t *testing.T, master int) cluster.Phase {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

@@ -30,8 +30,8 @@ func TestASecondMasterCannotOpenTheStateFile(t *testing.T) {
 	await(t, "the second master leads", func() bool { return s.phase(t, 1) == cluster.PhaseAlive })
 }
 
-// TestAMasterRefusesADamagedStateFile starts a master with a truncated state file: it fails and does
-// not change the file.
+// TestAMasterRefusesADamagedStateFile starts a master with a truncated state file. The master
+// must fail and must not change the file.
 func TestAMasterRefusesADamagedStateFile(t *testing.T) {
 	t.Parallel()
 	directory := filepath.Join(t.TempDir(), "state")

@@ -17,7 +17,7 @@ func create(t *testing.T, path string) {
 	require.NoError(t, os.WriteFile(path, nil, 0o644))
 }
 
-// sumOfSquares returns what tally prints for the given number of tasks.
+// sumOfSquares returns the output of tally for the given number of tasks.
 func sumOfSquares(tasks int) string {
 	sum := 0
 	for i := range tasks {

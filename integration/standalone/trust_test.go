@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnotherSecretIsRefused starts each part with another secret than the cluster's: it is
-// refused with that reason.
+// TestAnotherSecretIsRefused starts each kind of process with a secret that differs from the
+// cluster's. The process must be refused with this reason.
 func TestAnotherSecretIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
@@ -62,7 +62,7 @@ func TestASecretThatOthersCanReadIsRefused(t *testing.T) {
 	assert.Contains(t, s.masters[0].said(), "chmod 600 "+secret)
 }
 
-// TestCertificates runs a cluster whose parts authenticate by certificates.
+// TestCertificates runs a cluster whose processes authenticate with certificates.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	ours, theirs := newCertificateAuthority(t), newCertificateAuthority(t)
@@ -81,14 +81,13 @@ func TestCertificates(t *testing.T) {
 	app = s.run(t, foreign, "tally", "1ms", "2")
 	assert.NotZero(t, app.wait(t, testTimeout))
 	assert.Contains(t, app.lastLine(), "certificate signed by unknown authority")
-	foreign["ssl.caFile"] = ours.file // the foreign parts trust the cluster, which does not trust them
+	foreign["ssl.caFile"] = ours.file // the foreign processes trust the cluster, but the cluster does not trust them
 	app = s.run(t, foreign, "tally", "1ms", "2")
 	assert.NotZero(t, app.wait(t, testTimeout))
 	assert.Contains(t, app.lastLine(), "certificate")
 	s.awaitEnded(t, 2)
 }
 
-// certificateAuthority signs certificates.
 type certificateAuthority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -116,7 +115,7 @@ func newCertificateAuthority(t *testing.T) *certificateAuthority {
 	return &certificateAuthority{certificate: certificate, key: key, file: writePEM(t, filepath.Join(t.TempDir(), "ca.pem"), "CERTIFICATE", encoded)}
 }
 
-// settings returns the settings of a part of the cluster on this machine.
+// settings returns the settings of a process with a new certificate for 127.0.0.1.
 func (a *certificateAuthority) settings(t *testing.T) map[string]string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

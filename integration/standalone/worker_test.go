@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// TestWorkerIsKilled kills a worker: its executors end with it, and are replaced on
-// another worker.
+// TestWorkerIsKilled kills a worker. Its executors must end, and must be replaced on another
+// worker.
 func TestWorkerIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
@@ -40,7 +40,8 @@ func TestWorkerIsKilled(t *testing.T) {
 	s.awaitWorkers(t, 2)
 }
 
-// TestExecutorsOfAStoppedWorkerAreReplaced stops a worker: the master replaces its executors at once.
+// TestExecutorsOfAStoppedWorkerAreReplaced stops a worker. The master must replace its
+// executors at once.
 func TestExecutorsOfAStoppedWorkerAreReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
@@ -55,8 +56,8 @@ func TestExecutorsOfAStoppedWorkerAreReplaced(t *testing.T) {
 	h.release(t)
 }
 
-// TestExecutorsOfAHangingWorkerAreReplaced pauses a worker for longer than worker.timeout. When it
-// continues, its executors are stopped.
+// TestExecutorsOfAHangingWorkerAreReplaced pauses a worker for longer than worker.timeout, so
+// that its executors are replaced. When the worker continues, it must stop its old executors.
 func TestExecutorsOfAHangingWorkerAreReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, map[string]string{"worker.timeout": "4s"})
@@ -82,8 +83,8 @@ func TestExecutorsOfAHangingWorkerAreReplaced(t *testing.T) {
 	h.release(t)
 }
 
-// TestKilledExecutorsAreReplacedWithoutALimit kills more executors than may fail in a row before any
-// registers.
+// TestKilledExecutorsAreReplacedWithoutALimit kills registered executors more often than
+// deploy.maxExecutorRetries, which limits only failures before an executor registers.
 func TestKilledExecutorsAreReplacedWithoutALimit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})
@@ -99,7 +100,8 @@ func TestKilledExecutorsAreReplacedWithoutALimit(t *testing.T) {
 	h.release(t)
 }
 
-// TestAnApplicationFailsIfItsExecutorsNeverStart checks that the application fails with that reason.
+// TestAnApplicationFailsIfItsExecutorsNeverStart checks that an application fails, with the
+// reason, if its executors exit before they register.
 func TestAnApplicationFailsIfItsExecutorsNeverStart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})

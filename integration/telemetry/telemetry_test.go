@@ -1,7 +1,7 @@
 //go:build integration
 
-// Package telemetry has tests with a real Prometheus and a real OpenTelemetry collector,
-// each a process of its own, and no Hadoop cluster.
+// Package telemetry tests metrics and traces with a real Prometheus and a real OpenTelemetry
+// collector. Both run as processes on this machine, without a Hadoop cluster.
 package telemetry
 
 import (
@@ -30,7 +30,7 @@ import (
 
 const testTimeout = 10 * time.Minute
 
-// output keeps what a process writes.
+// output stores the output of a process.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -48,7 +48,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// build builds a main package, in a module's directory.
+// build builds the main package with the given name in a module's directory, and returns the
+// program's path.
 func build(t *testing.T, module, name string) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "program")
@@ -57,7 +58,8 @@ func build(t *testing.T, module, name string) (program string) {
 	return program
 }
 
-// start starts a process that the test ends, and returns what it writes.
+// start starts a program and returns its output so far. The process is stopped when the test
+// ends.
 func start(t *testing.T, environment []string, program string, args ...string) *output {
 	t.Helper()
 	command := exec.Command(program, args...)
@@ -66,7 +68,7 @@ func start(t *testing.T, environment []string, program string, args ...string) *
 	require.NoError(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait() // with the signal's exit status
+		_ = command.Wait() // the error is only that a signal ended the process
 		if t.Failed() {
 			t.Logf("%s says:\n%s", program, said)
 		}
@@ -74,7 +76,8 @@ func start(t *testing.T, environment []string, program string, args ...string) *
 	return said
 }
 
-// freeAddress returns a loopback address that no other process gets until the test ends.
+// freeAddress returns an unused loopback address (host:port). No other test process gets the
+// port until the test ends.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ports := &loopback.Ports{}
@@ -84,7 +87,8 @@ func freeAddress(t *testing.T) string {
 	return address
 }
 
-// await polls until the condition holds, and fails the test after testTimeout.
+// await polls until the condition holds. It fails the test if this takes longer than
+// testTimeout. what describes the condition in the failure message.
 func await(t *testing.T, what string, condition func(ctx context.Context) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -108,7 +112,7 @@ func listens(ctx context.Context, address string) bool {
 	return err == nil
 }
 
-// span matches a span as the collector's debug exporter writes it.
+// span matches a span in the output of the collector's debug exporter.
 var span = regexp.MustCompile(`(?m)^ +Trace ID +: (\w*)\n +Parent ID +: (\w*)\n +ID +: (\w*)\n +Name +: (.*)$`)
 
 func TestCollectorAndPrometheusReceiveMetrics(t *testing.T) {
@@ -123,7 +127,8 @@ func TestCollectorAndPrometheusReceiveMetrics(t *testing.T) {
 	})
 }
 
-// pushToCollector has a command on a local master push to a collector.
+// pushToCollector runs shell commands on a local master with otlp.endpoint set, and checks the
+// metrics and traces that the collector receives.
 func pushToCollector(t *testing.T, yarnSubmit string) {
 	address := freeAddress(t)
 	received := start(t, nil, build(t, "../collector", "."), "--config=yaml:"+strings.Join([]string{
@@ -159,7 +164,8 @@ func pushToCollector(t *testing.T, yarnSubmit string) {
 	assert.Contains(t, text, "-> service.name: Str(pushed)")
 }
 
-// scrapeByDiscovery has a Prometheus find a standalone master by metrics-sd, and scrape it.
+// scrapeByDiscovery runs a Prometheus that discovers a standalone master through `yarn-submit
+// metrics-sd`, and checks the metrics that Prometheus scrapes.
 func scrapeByDiscovery(t *testing.T, yarnSubmit string) {
 	prometheus, err := exec.LookPath("prometheus")
 	require.NoError(t, err, "install Prometheus")

@@ -1,5 +1,5 @@
-// Package text provides a real text, counts its words without bobbin, and reads the
-// output of wordcount, for the command demo and for tests.
+// Package text provides a real text, counts its words without bobbin, and reads the output of
+// wordcount. The command demo and tests use it.
 package text
 
 import (
@@ -22,12 +22,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errEnough ends the walk of WriteGoSources over the source files when the text is long enough.
+// errEnough stops the directory walk of WriteGoSources when the text is long enough.
 var errEnough = errors.New("enough text")
 
-// WriteGoSources writes the source files of the Go distribution to w, in the order of their paths.
-// It stops after the file with which at least limit bytes are written, and returns the number of
-// bytes.
+// WriteGoSources writes the source files of the Go distribution to w, in the order of their
+// paths. It stops after the file with which the text has at least limit bytes. It returns the
+// number of written bytes.
 func WriteGoSources(ctx context.Context, w io.Writer, limit int64) (int64, error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -58,7 +58,8 @@ func WriteGoSources(ctx context.Context, w io.Writer, limit int64) (int64, error
 	return written, err
 }
 
-// Count returns how often each word of text, delimited by white space, occurs.
+// Count returns the number of occurrences of each word in text. Words are separated by white
+// space.
 func Count(text []byte) map[string]int64 {
 	counts := map[string]int64{}
 	for word := range bytes.FieldsSeq(text) {
@@ -67,8 +68,8 @@ func Count(text []byte) map[string]int64 {
 	return counts
 }
 
-// ReadCounts returns the counts of words in the part files that wordcount has written to dir. It
-// fails if a word has two lines.
+// ReadCounts returns the word counts in the part files that wordcount has written to the
+// directory dir. It fails if two lines contain the same word.
 func ReadCounts(ctx context.Context, files *storage.Files, dir string) (map[string]int64, error) {
 	entries, err := files.List(ctx, dir)
 	if err != nil {
@@ -112,8 +113,8 @@ func readPart(file io.Reader, counts map[string]int64) error {
 	}
 }
 
-// Top returns the n most frequent words. The most frequent word comes first; words with the same
-// count are in alphabetical order.
+// Top returns the n most frequent words in descending order of their counts. Words with the
+// same count are in alphabetical order.
 func Top(counts map[string]int64, n int) []string {
 	before := func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
@@ -130,7 +131,8 @@ func Top(counts map[string]int64, n int) []string {
 	return top
 }
 
-// Difference describes how got differs from want; "" if they are equal.
+// Difference returns a description of the differences between want and got, or "" if they are
+// equal.
 func Difference(want, got map[string]int64) string {
 	if maps.Equal(want, got) {
 		return ""

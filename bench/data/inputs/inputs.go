@@ -1,5 +1,5 @@
-// Package inputs generates the inputs of the benchmark of data sets. The same seed
-// gives the same bytes.
+// Package inputs generates inputs for the benchmark bench/data. The same seed generates the
+// same bytes.
 package inputs
 
 import (
@@ -10,18 +10,18 @@ import (
 	"strconv"
 )
 
-// Vocabulary is the number of words that a text is made of.
+// Vocabulary is the number of different words in texts.
 const Vocabulary = 5_000_000
 
-// lineLength is the least length of a line of text.
+// lineLength is the minimum length of a line of text in bytes.
 const lineLength = 96
 
-// words draws words so that the word of rank k has a probability proportional to 1/k
-// (Zipf's law).
+// words draws random words. The word of rank k has a probability proportional to 1/k (Zipf's
+// law).
 type words struct{ *rand.Rand }
 
-// append appends a random word to line. A rank is written in base 70, with two
-// letters for each digit, so that frequent words are short.
+// append appends a random word to line. The word is its rank in base 70, with two letters for
+// each digit, so that frequent words are short.
 func (w words) append(line []byte) []byte {
 	const consonants, vowels = "bdfghjklmnprst", "aeiou"
 	rank := int(math.Exp(w.Float64() * math.Log(Vocabulary)))
@@ -31,10 +31,11 @@ func (w words) append(line []byte) []byte {
 	return line
 }
 
-// source returns the random numbers of one file.
+// source returns the source of random numbers for one file.
 func source(seed, file uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, file)) }
 
-// write writes lines of random content until there are at least size bytes.
+// write writes lines until at least size bytes are written. line appends the i-th line to
+// buffer.
 func write(w io.Writer, size int64, line func(i int64, buffer []byte) []byte) error {
 	buffered := bufio.NewWriterSize(w, 1<<20)
 	var buffer []byte
@@ -48,8 +49,8 @@ func write(w io.Writer, size int64, line func(i int64, buffer []byte) []byte) er
 	return buffered.Flush()
 }
 
-// Text writes about size bytes of text: lines of about 100 bytes, of words separated
-// by a space. Texts with different file numbers differ.
+// Text writes about size bytes of text: lines of about 100 bytes, with words separated by
+// spaces. Different values of file generate different texts.
 func Text(w io.Writer, seed, file uint64, size int64) error {
 	words := words{source(seed, file)}
 	return write(w, size, func(_ int64, line []byte) []byte {
@@ -60,13 +61,13 @@ func Text(w io.Writer, seed, file uint64, size int64) error {
 	})
 }
 
-// rowLength is the average length of a table's row.
+// rowLength is the average length of a row of a table, in bytes.
 const rowLength = 62
 
 // Keys returns the number of different keys of a table of the given size.
 func Keys(size int64) int64 { return max(1, size/rowLength) }
 
-// key appends the key with a number: 16 hexadecimal digits that look random.
+// key appends the key with number n to line: 16 hexadecimal digits that look random.
 func key(line []byte, n int64) []byte {
 	x := uint64(n+1) * 0x9e3779b97f4a7c15
 	x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
@@ -78,7 +79,7 @@ func key(line []byte, n int64) []byte {
 	return line
 }
 
-// value appends a value of about 44 bytes.
+// value appends a random value of about 44 bytes to line.
 func (w words) value(line []byte) []byte {
 	for end := len(line) + 40; len(line) < end; {
 		line = append(w.append(line), ' ')
@@ -86,9 +87,9 @@ func (w words) value(line []byte) []byte {
 	return line[:len(line)-1]
 }
 
-// Right writes a file of the right table of a join, about size bytes of lines
-// key<TAB>value. File f of n files has the keys f, n+f, 2n+f and so on; one key in 20
-// has a second row.
+// Right writes one of several files of the right table of a join: about size bytes of lines
+// key<TAB>value. The keys have the numbers file, file+files, file+2*files and so on. One key in
+// 20 has a second row.
 func Right(w io.Writer, seed, file, files uint64, size int64) error {
 	words := words{source(seed, file)}
 	next, again := int64(file), false
@@ -101,8 +102,8 @@ func Right(w io.Writer, seed, file, files uint64, size int64) error {
 	})
 }
 
-// Left writes a file of the left table of a join, about size bytes of lines
-// key<TAB>value. The keys are random numbers below keys.
+// Left writes a file of the left table of a join: about size bytes of lines key<TAB>value. The
+// keys' numbers are random and less than keys.
 func Left(w io.Writer, seed, file uint64, keys, size int64) error {
 	words := words{source(seed, file)}
 	return write(w, size, func(_ int64, line []byte) []byte {
@@ -110,8 +111,8 @@ func Left(w io.Writer, seed, file uint64, keys, size int64) error {
 	})
 }
 
-// Links writes lines "from to", one for each link of a graph. Each page is equally
-// likely to have a link; the number of links to a page follows Zipf's law.
+// Links writes a file of the links of a graph: a line "from to" for each link. Each page is
+// equally likely to be the source of a link. The number of links to a page follows Zipf's law.
 func Links(w io.Writer, seed, file uint64, pages, links int64) error {
 	random := source(seed, file)
 	buffered := bufio.NewWriterSize(w, 1<<20)

@@ -13,9 +13,10 @@ const (
 	KeyLength    = 10
 )
 
-// Records writes n records like TeraSort's, numbered from first on. A record has a random key,
-// its number in hexadecimal digits, and a filler. It ends with a line end, so that programs
-// that write lines can write records; the key may contain others.
+// Records writes n records like those of TeraSort. They have consecutive numbers, of which the
+// parameter first is the lowest. A record consists of a random key, the record's number in
+// hexadecimal digits, and a filler. Its last byte is a line end, so that programs that write
+// lines can write records. A key may contain further line ends.
 func Records(w io.Writer, seed, file uint64, first, n int64) error {
 	random := source(seed, file)
 	buffered := bufio.NewWriterSize(w, 1<<20)

@@ -8,15 +8,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// row is a row of a table, in a chain of rows with the same key.
+// row is a row of a table. Rows with the same key are linked by next.
 type row struct {
 	hash uint64
 	key  line
-	end  uint32 // of the value, which begins one byte after the key
-	next int    // 1 + the index of the next row; 0 at the end
+	end  uint32 // end of the value, which begins one byte after the end of the key
+	next int    // 1 + the index of the next row with the same key; 0 for none
 }
 
-// rowOf returns the row of a line key<TAB>value.
+// rowOf parses a line key<TAB>value.
 func rowOf(data []byte, l line) row {
 	key := line{l.start, l.end}
 	if tab := bytes.IndexByte(l.of(data), '\t'); tab >= 0 {
@@ -25,15 +25,15 @@ func rowOf(data []byte, l line) row {
 	return row{hash: hash(key.of(data)), key: key, end: l.end}
 }
 
-// index finds the rows of one table with a key.
+// index finds the rows of a table by their key.
 type index struct {
 	*table
 	rows []row
 }
 
-// Join joins two tables of lines key<TAB>value. The right table's rows are divided by
-// hash among the cores, each of which makes a hash table; then each core finds the
-// rows for its part of the left table and writes the results.
+// Join joins two tables of lines key<TAB>value. Each core builds a hash table of a part of the
+// right table's rows, by the hash of their keys. Then each core looks up the rows of a part of
+// the left table and writes the results.
 func Join(ctx context.Context, files *storage.Files, out string, in ...string) error {
 	right, err := load(ctx, files, in[1])
 	if err != nil {
@@ -81,6 +81,6 @@ func Join(ctx context.Context, files *storage.Files, out string, in ...string) e
 				_, _ = w.Write(right[x.rows[at-1].key.end+1 : x.rows[at-1].end+1]) // with the line end
 			}
 		})
-		return nil // Flush returns the errors
+		return nil // Flush returns any error of Write
 	})
 }

@@ -1,9 +1,8 @@
-// Package limit does the jobs of the benchmark of data sets with little more than the
-// work that the machine itself needs: the inputs are read from HDFS into memory by all
-// cores, hashed or sorted there without any framework, and written to HDFS. There are
-// no tasks, no shuffle over the network, no spills, no retries and no limit of memory.
-// What remains besides hashing and sorting is bobbin's HDFS client, for which
-// HDFS's daemons compete for the same cores.
+// Package limit computes the results of the jobs in bench/data with little more than the
+// necessary work: all cores read the inputs from HDFS into memory, hash or sort them there, and
+// write the results to HDFS. It has no tasks, no shuffle over the network, no spills, no
+// retries and no limit of memory. It uses bobbin's HDFS client, which competes with HDFS's
+// daemons for the cores.
 package limit
 
 import (
@@ -22,10 +21,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// cores is how many goroutines work at once.
+// cores is the number of goroutines that work at the same time.
 var cores = runtime.GOMAXPROCS(0)
 
-// inParallel calls f for 0 to n-1, on all cores.
+// inParallel calls f with 0 to n-1, in at most cores goroutines at the same time.
 func inParallel(n int, f func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(cores)
@@ -35,8 +34,8 @@ func inParallel(n int, f func(i int) error) error {
 	return group.Wait()
 }
 
-// load reads all files of a directory, one after the other, into memory. Each file
-// must end with a line end.
+// load reads all files of a directory into memory and concatenates them. Each file must end
+// with a line end.
 func load(ctx context.Context, files *storage.Files, directory string) ([]byte, error) {
 	splits, err := files.Splits(ctx, directory, storage.SplitOptions{Size: 16 << 20})
 	if err != nil {
@@ -61,10 +60,10 @@ func load(ctx context.Context, files *storage.Files, directory string) ([]byte, 
 	})
 }
 
-// span is a range of lines in memory.
+// span is a range of bytes that contains whole lines.
 type span struct{ start, end int }
 
-// spans divides data at line ends into a span for each core.
+// spans divides data at line ends into one span for each core.
 func spans(data []byte) []span {
 	result := make([]span, 0, cores)
 	for i, start := 1, 0; i <= cores; i++ {
@@ -78,10 +77,9 @@ func spans(data []byte) []span {
 	return result
 }
 
-// line is a line in memory, without its line end.
+// line is a range of bytes that contains one line without its line end, or a part of it.
 type line struct{ start, end uint32 }
 
-// lines calls f for each line of a span.
 func (s span) lines(data []byte, f func(l line)) {
 	for start := s.start; start < s.end; {
 		end := start + bytes.IndexByte(data[start:s.end], '\n')
@@ -93,7 +91,8 @@ func (s span) lines(data []byte, f func(l line)) {
 // of returns the line's bytes.
 func (l line) of(data []byte) []byte { return data[l.start:l.end] }
 
-// store writes a part file of an output directory for each core.
+// store writes the part files of an output directory, one for each core. write writes the
+// content of the i-th file.
 func store(ctx context.Context, files *storage.Files, directory string, write func(i int, w *bufio.Writer) error) error {
 	return inParallel(cores, func(i int) error {
 		file, err := files.Create(ctx, fmt.Sprintf("%s/part-%05d", directory, i))
@@ -108,8 +107,8 @@ func store(ctx context.Context, files *storage.Files, directory string, write fu
 	})
 }
 
-// partition returns which core owns a hash.
+// partition returns the number of the core that processes keys with this hash.
 func partition(hash uint64) int { return int((hash >> 32) * uint64(cores) >> 32) }
 
-// hash returns the hash of a key, which is never 0.
+// hash returns the hash of a key. It is never 0, because 0 marks free slots in a table.
 func hash(key []byte) uint64 { return xxh3.Hash(key) | 1 }

@@ -16,7 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// samplesOf makes a text of words, a left and a right table.
+// samplesOf writes a text and the left and right tables of a join. It returns the paths of
+// their directories.
 func samplesOf(t *testing.T) (text, left, right string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -97,7 +98,7 @@ func TestJobs(t *testing.T) {
 
 func TestPageRank(t *testing.T) {
 	dir := t.TempDir()
-	// Two pages that link to each other keep their rank; c, which nothing links to, has none.
+	// Two pages that link to each other keep their rank. No page links to c, so c has no rank.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "links"), []byte("a b\nb a\n"), 0o600))
 	require.ElementsMatch(t, []string{"a\t1", "b\t1"}, run(t, PageRank, dir))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "links"), []byte("a b\nb a\nc a\n"), 0o600))

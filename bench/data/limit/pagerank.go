@@ -9,11 +9,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Iterations is how often PageRank computes the ranks.
+// Iterations is the number of times that PageRank computes new ranks.
 const Iterations = 10
 
-// PageRank ranks the pages of a graph of lines "from to", as the example pagerank does.
-// One core numbers the pages and computes the ranks in arrays.
+// PageRank ranks the pages of a graph with lines "from to", as examples/pagerank does. One core
+// assigns numbers to the pages and computes the ranks in arrays.
 func PageRank(ctx context.Context, files *storage.Files, out string, in ...string) error {
 	data, err := load(ctx, files, in[0])
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// samples is how many lines are sampled to divide a text among the cores.
+// samples is the number of sampled lines by which a text is divided among the cores.
 const samples = 1 << 10
 
-// entry is a line to sort, with its first bytes as a number.
+// entry is a line to sort, and its first eight bytes as a number (see prefixOf).
 type entry struct {
 	prefix uint64
 	line
 }
 
-// Sort sorts the lines of a text. The lines are divided by value among the cores, by
-// a sample; each core sorts its lines and writes them.
+// Sort sorts the lines of a text. Each core sorts and writes the lines in one range of
+// prefixes. A sample of the lines determines the ranges.
 func Sort(ctx context.Context, files *storage.Files, out string, in ...string) error {
 	data, err := load(ctx, files, in[0])
 	if err != nil {
@@ -61,7 +61,7 @@ func Sort(ctx context.Context, files *storage.Files, out string, in ...string) e
 	})
 }
 
-// sampled returns the least prefix of the lines of each core except the first.
+// sampled returns the lower bounds of the cores' ranges of prefixes, without the first range.
 func sampled(data []byte) []uint64 {
 	if len(data) == 0 {
 		return nil
@@ -80,7 +80,8 @@ func sampled(data []byte) []uint64 {
 	return bounds
 }
 
-// prefixOf returns a line's first eight bytes as a number that sorts as they do.
+// prefixOf returns the first eight bytes of a line as a number. The numbers have the same order
+// as the bytes.
 func prefixOf(line []byte) uint64 {
 	var first [8]byte
 	copy(first[:], line)

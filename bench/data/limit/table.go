@@ -2,26 +2,28 @@ package limit
 
 import "bytes"
 
-// table maps keys to numbers. It is a hash table with linear probing; the keys' bytes
-// are elsewhere in memory.
+// table maps keys to numbers. It is a hash table with linear probing. It does not copy the
+// keys' bytes.
 type table struct {
 	keys  []byte
-	slots []slot // a power of two
+	slots []slot // the length is a power of two
 	used  int
 }
 
-// slot is the entry of a key.
+// slot contains a key and its number.
 type slot struct {
-	hash  uint64 // 0 in a free slot
+	hash  uint64 // 0 means that the slot is free
 	key   line
 	value uint64
 }
 
-// newTable returns a table of keys that are lines of keys, or parts of them.
+// newTable returns a table. keys is the text that contains the table's keys, which are lines or
+// parts of lines.
 func newTable(keys []byte) *table { return &table{keys: keys, slots: make([]slot, 1<<10)} }
 
-// find returns the slot of a key. If the key has none, find reserves one if add is set,
-// otherwise it returns nil. The slot is valid until the next call.
+// find returns the slot of a key. in is the text that contains the key. If the table does not
+// contain the key, find adds the key if add is true, and otherwise returns nil. The slot is
+// valid until the next call of find.
 func (t *table) find(hash uint64, key line, in []byte, add bool) *slot {
 	if add && t.used >= len(t.slots)/2 {
 		t.grow()
@@ -42,8 +44,8 @@ func (t *table) find(hash uint64, key line, in []byte, add bool) *slot {
 	}
 }
 
-// first returns the key that find compares first with a key with this hash, or an empty
-// one.
+// first returns the key in the slot that find checks first for this hash, or an empty line if
+// the slot is free.
 func (t *table) first(hash uint64) line { return t.slots[hash>>1&uint64(len(t.slots)-1)].key }
 
 func (t *table) grow() {

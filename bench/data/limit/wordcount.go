@@ -8,9 +8,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// WordCount counts the words of a text. Each core counts its part of the text in one
-// hash table for each core, which merges them and writes its words. Words are
-// separated by spaces.
+// WordCount counts the words of a text. Words are separated by spaces. Each core counts the
+// words in a part of the text, in as many hash tables as there are cores: a word's hash selects
+// its table. Then the i-th core merges the i-th tables of all cores, and writes the words in
+// them.
 func WordCount(ctx context.Context, files *storage.Files, out string, in ...string) error {
 	data, err := load(ctx, files, in[0])
 	if err != nil {
@@ -45,19 +46,19 @@ func WordCount(ctx context.Context, files *storage.Files, out string, in ...stri
 	})
 }
 
-// batch is how many words are looked up together.
+// batch is the number of words that are looked up together.
 const batch = 32
 
-// counter counts words in one table for each core. It reads what the lookups of a
-// batch of words need before the first lookup, so that the processor reads from several
-// places of memory at a time.
+// counter counts words in as many tables as there are cores. It looks up words in batches.
+// Before the first look-up of a batch, it reads the memory that all look-ups of the batch need,
+// so that the processor waits for several memory accesses at the same time.
 type counter struct {
 	data    []byte
 	tables  []*table
 	words   [batch]line
 	hashes  [batch]uint64
-	n       int  // words in the batch
-	touched byte // keeps the compiler from removing the reads
+	n       int  // number of words in the batch
+	touched byte // prevents the compiler from removing the reads
 }
 
 func newCounter(data []byte) *counter {
@@ -68,7 +69,6 @@ func newCounter(data []byte) *counter {
 	return c
 }
 
-// count counts the words of a span.
 func (c *counter) count(s span) {
 	for start, at := s.start, s.start; at < s.end; at++ {
 		if c.data[at] > ' ' {
@@ -85,7 +85,6 @@ func (c *counter) count(s span) {
 	c.flush()
 }
 
-// flush counts the words of the batch.
 func (c *counter) flush() {
 	var first [batch]uint32
 	hashes := c.hashes[:c.n]

@@ -1,13 +1,13 @@
-// Command plans runs a job of the benchmark of data sets several times in one session,
-// and writes the seconds of each run as JSON into a local file of the driver's
-// machine. It waits until all executors have registered before the first run.
+// Command plans runs a job of the benchmark bench/data several times in one session. Before the
+// first run, it waits until all executors have registered. It writes a measurement as JSON to a
+// local file of the driver's machine.
 //
 //	plans FILE RUNS CORES JOB OUT [IN...]
 //
-// The jobs are those of the examples wordcount, sort, join and pagerank, and shuffle,
-// which groups nothing by key: 10,000 partitions without a record. A run writes its
-// output to a directory below OUT that is named by its number, from 0 on. CORES is the
-// number of cores of all executors.
+// JOB is wordcount, sort, join or pagerank, which are the jobs of the examples; terasort;
+// tpch-q1, tpch-q3, tpch-q6 or tpch-q18; or shuffle, a shuffle of 10,000 by 10,000 partitions
+// without records. Each run writes its output to a directory below OUT whose name is the run's
+// number, from 0 on. CORES is the number of cores of all executors together.
 package main
 
 import (
@@ -24,13 +24,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// measurement is the content of the file.
+// measurement is the content of FILE.
 type measurement struct {
 	Seconds         []float64
-	DriverMegabytes float64 // peak of the resident memory of the driver's process
+	DriverMegabytes float64 // peak resident memory of the driver's process in units of 1,000,000 bytes
 }
 
-// awaitExecutors has a task for each core, which all start at the same time.
+// awaitExecutors is the task function of a barrier set with a task for each core. The set
+// starts only when all executors have registered.
 var awaitExecutors = bobbin.Func("registered", func(*bobbin.Task, int) (int, error) { return 0, nil })
 
 func main() {

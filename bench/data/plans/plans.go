@@ -14,7 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// jobs are the jobs by name. The plans of the first four are those of the examples.
+// jobs maps names to jobs. The plans of wordcount, sort, join and pagerank are those of the
+// examples.
 var jobs = map[string]func(ctx context.Context, session *bobbin.Session, out string, in []string) error{
 	"wordcount": func(ctx context.Context, session *bobbin.Session, out string, in []string) error {
 		return wordCount.With(session, in[0]).Save(ctx, out, dataset.AsText)
@@ -50,7 +51,7 @@ var jobs = map[string]func(ctx context.Context, session *bobbin.Session, out str
 	},
 }
 
-// query returns a job that saves, as lines, the answer of a query of TPC-H.
+// query returns a job that computes a query of TPC-H and saves its answer as lines.
 func query(plan *dataset.Definition[string, string]) func(ctx context.Context, session *bobbin.Session, out string, in []string) error {
 	return func(ctx context.Context, session *bobbin.Session, out string, in []string) error {
 		return plan.With(session, in[0]).Save(ctx, out, dataset.AsText)
@@ -68,7 +69,7 @@ var sortLines = dataset.Define("sort lines", func(p *dataset.Plan, in string) *d
 	return dataset.Sort(dataset.Text(p, in))
 })
 
-// tables has the paths of the tables to join.
+// tables contains the paths of the tables to join.
 type tables struct{ Left, Right string }
 
 var joinTables = dataset.Define("join tables", func(p *dataset.Plan, in tables) *dataset.Of[[]byte] {
@@ -77,7 +78,7 @@ var joinTables = dataset.Define("join tables", func(p *dataset.Plan, in tables) 
 	})
 })
 
-// table reads lines of keys and values.
+// table returns the data set of the lines at path, each as a key and a value.
 func table(p *dataset.Plan, path string) *dataset.Of[dataset.KV[[]byte, []byte]] {
 	return dataset.MapKV(dataset.Text(p, path), func(line []byte) (key, value []byte) {
 		key, value, _ = bytes.Cut(line, []byte("\t"))
@@ -85,7 +86,8 @@ func table(p *dataset.Plan, path string) *dataset.Of[dataset.KV[[]byte, []byte]]
 	})
 }
 
-// state is PageRank's: the links of each page that has any, and the rank of each page.
+// state is the input of one iteration of PageRank: the targets of each page's links, for pages
+// with links, and the current rank of each page.
 type state struct {
 	Links *dataset.Of[dataset.KV[string, []string]]
 	Ranks *dataset.Of[dataset.KV[string, float64]]
@@ -112,7 +114,8 @@ var (
 	})
 )
 
-// divide returns the share of a page's rank that each of its links gets.
+// divide divides a page's rank equally among the targets of its links. It returns the share of
+// each target.
 func divide(_ string, links []string, rank float64) []dataset.KV[string, float64] {
 	shares := make([]dataset.KV[string, float64], len(links))
 	for i, page := range links {
@@ -121,7 +124,7 @@ func divide(_ string, links []string, rank float64) []dataset.KV[string, float64
 	return shares
 }
 
-// nothing shuffles the given number of empty partitions.
+// nothing is a shuffle of the given number of map partitions without records.
 var nothing = dataset.Define("nothing", func(p *dataset.Plan, partitions int) *dataset.Of[dataset.KV[int, int]] {
 	empty := dataset.Generate(p, partitions, func(int, func(dataset.KV[int, int]) bool) {})
 	return dataset.Reduce(empty, func(a, b int) int { return a + b })

@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// envProfiles names a directory for CPU profiles of this process.
+// envProfiles is an environment variable. Its value is the directory for CPU profiles of this
+// process.
 const envProfiles = "BENCH_PROFILES"
 
-// profile writes a CPU profile for each second of the process's life, if the
-// environment names a directory. When the process ends, at most one is lost.
+// profile writes one CPU profile for each second until the process ends, if envProfiles is set.
+// The profile of the last second is lost.
 func profile() {
 	dir := os.Getenv(envProfiles)
 	if dir == "" {

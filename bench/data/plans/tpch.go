@@ -10,9 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset/parquet"
 )
 
-// The queries read the tables of TPC-H from directories of Parquet files. Amounts are
-// integers, without their decimal point: those in the tables have two digits after it, a
-// product has as many as its factors together.
+// The queries read TPC-H's tables from directories of Parquet files. Amounts are integers
+// without a decimal point. Amounts in the tables have two digits after the point. A product has
+// as many digits after the point as its factors have together.
 
 func lineItems[T any](p *dataset.Plan, tables string, options ...parquet.ReadOption) *dataset.Of[T] {
 	return parquet.Read[T](p, path.Join(tables, "lineitem"), options...)
@@ -26,10 +26,10 @@ func customers[T any](p *dataset.Plan, tables string, options ...parquet.ReadOpt
 	return parquet.Read[T](p, path.Join(tables, "customer"), options...)
 }
 
-// decimal returns unscaled / 10^scale as text, with scale digits after the point.
+// decimal returns unscaled / 10^scale as text with scale digits after the point.
 func decimal(unscaled int64, scale int32) string { return parquet.NewDecimal(unscaled, scale).String() }
 
-// soldItem has the columns of a line item for Q1.
+// soldItem contains the columns of lineitem that Q1 reads.
 type soldItem struct {
 	Returned string `parquet:"l_returnflag"`
 	Status   string `parquet:"l_linestatus"`
@@ -39,14 +39,14 @@ type soldItem struct {
 	Tax      int64  `parquet:"l_tax,decimal(15,2)"`
 }
 
-// lineStatus is what Q1 groups line items by.
+// lineStatus is the key by which Q1 groups line items.
 type lineStatus struct{ Returned, Status string }
 
-// totals are sums over line items.
+// totals contains sums over line items.
 type totals struct {
 	Items, Quantity, Price, Discount int64
-	Discounted                       int64 // prices minus discounts, four digits after the point
-	Charged                          int64 // these plus taxes, six digits after the point
+	Discounted                       int64 // prices minus discounts, with four digits after the point
+	Charged                          int64 // Discounted plus taxes, with six digits after the point
 }
 
 func (t totals) add(other totals) totals {
@@ -64,11 +64,11 @@ func (i soldItem) totals() totals {
 	return totals{1, i.Quantity, i.Price, i.Discount, discounted, discounted * (100 + i.Tax)}
 }
 
-// average returns the mean of count amounts as text. sum, of these amounts, has two digits after
-// the point; the text has six, rounded half up.
+// average returns sum/count as text with six digits after the point, rounded half up. sum has
+// two digits after the point.
 func average(sum, count int64) string { return decimal((2*sum*10_000+count)/(2*count), 6) }
 
-// pricingSummary is Q1: sums over the line items that were shipped until 90 days before
+// pricingSummary is Q1: sums over the line items that were shipped at least 90 days before
 // 1998-12-01.
 var pricingSummary = dataset.Define("pricing summary", func(p *dataset.Plan, tables string) *dataset.Of[string] {
 	until := parquet.NewDate(1998, time.September, 2)
@@ -84,7 +84,7 @@ var pricingSummary = dataset.Define("pricing summary", func(p *dataset.Plan, tab
 	})
 })
 
-// Columns for Q3.
+// Columns that Q3 reads.
 type (
 	customerKey struct {
 		Key int64 `parquet:"c_custkey"`
@@ -102,15 +102,16 @@ type (
 	}
 )
 
-// unshippedOrder is what Q3 groups line items by.
+// unshippedOrder is the key by which Q3 groups line items.
 type unshippedOrder struct {
 	Key      int64
 	Date     parquet.Date
 	Priority int32
 }
 
-// shippingPriority is Q3: the ten orders of the segment BUILDING from before 1995-03-15
-// with the largest revenue that was not shipped by then.
+// shippingPriority is Q3. Its answer is ten orders of customers in the market segment BUILDING:
+// the orders from before 1995-03-15 with the largest revenue from line items that were shipped
+// after this day.
 var shippingPriority = dataset.Define("shipping priority", func(p *dataset.Plan, tables string) *dataset.Of[string] {
 	day := parquet.NewDate(1995, time.March, 15)
 	building := dataset.MapKV(customers[customerKey](p, tables, parquet.Where("c_mktsegment", parquet.Equal, "BUILDING")),
@@ -135,14 +136,14 @@ var shippingPriority = dataset.Define("shipping priority", func(p *dataset.Plan,
 	})
 })
 
-// discountedItem has the columns of a line item for Q6.
+// discountedItem contains the columns of lineitem that Q6 reads.
 type discountedItem struct {
 	Price    int64 `parquet:"l_extendedprice,decimal(15,2)"`
 	Discount int64 `parquet:"l_discount,decimal(15,2)"`
 }
 
-// forecastRevenue is Q6: the sum of discounts of 5 to 7 percent on small quantities that
-// were shipped in 1994.
+// forecastRevenue is Q6: the sum of the discounts of line items with discounts of 5 to 7
+// percent and small quantities that were shipped in 1994.
 var forecastRevenue = dataset.Define("forecast revenue", func(p *dataset.Plan, tables string) *dataset.Of[string] {
 	items := lineItems[discountedItem](p, tables,
 		parquet.Where("l_shipdate", parquet.GreaterOrEqual, parquet.NewDate(1994, time.January, 1)),
@@ -155,7 +156,7 @@ var forecastRevenue = dataset.Define("forecast revenue", func(p *dataset.Plan, t
 	return dataset.Map(sum, func(sum int64) string { return decimal(sum, 4) })
 })
 
-// Columns for Q18.
+// Columns that Q18 reads.
 type (
 	orderedItem struct {
 		Order    int64 `parquet:"l_orderkey"`
@@ -173,7 +174,7 @@ type (
 	}
 )
 
-// customerOrder is what Q18 groups line items by.
+// customerOrder is the key by which Q18 groups line items.
 type customerOrder struct {
 	Name          string
 	Customer, Key int64
@@ -181,8 +182,8 @@ type customerOrder struct {
 	Price         int64
 }
 
-// largeOrders is Q18: the 100 most expensive orders of those with a quantity of more than
-// 300, with their customers.
+// largeOrders is Q18: the 100 most expensive orders among those with a total quantity of more
+// than 300, and their customers.
 var largeOrders = dataset.Define("large orders", func(p *dataset.Plan, tables string) *dataset.Of[string] {
 	add := func(a, b int64) int64 { return a + b }
 	quantities := dataset.MapKV(lineItems[orderedItem](p, tables), func(i orderedItem) (int64, int64) { return i.Order, i.Quantity })

@@ -11,9 +11,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// TestQueries runs the queries on the tables in testdata. These have some orders, with their
-// line items and customers, of the tables that tables.py writes at scale 0.02. DuckDB
-// selected them, wrote the files, and computed the answers.
+// TestQueries runs the queries on the tables in testdata. These tables contain some of the
+// orders, with their line items and customers, that tables.py writes at scale 0.02. DuckDB
+// selected the orders, wrote the files, and computed the expected answers.
 func TestQueries(t *testing.T) {
 	in, err := filepath.Abs("testdata")
 	require.NoError(t, err)

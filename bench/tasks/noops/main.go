@@ -1,8 +1,11 @@
-// Command noops runs tasks that do nothing: sets of many, to measure the number of
-// tasks per second, and sets of one, to measure the time to the result. It writes
-// the results as JSON into a local file of the driver's machine.
+// Command noops runs tasks that do nothing: task sets of many tasks, to measure the number of
+// tasks per second, and task sets of one task, to measure the time until the result. It writes
+// the results as JSON to a local file of the driver's machine.
 //
 //	noops FILE TASKS SECONDS ROUND-TRIPS
+//
+// TASKS is the number of tasks in a large task set. Large task sets run for at least SECONDS.
+// ROUND-TRIPS is the number of task sets of one task.
 package main
 
 import (
@@ -19,16 +22,16 @@ import (
 )
 
 const (
-	warmUpSets  = 3 // sets that run before those that are measured
+	warmUpSets  = 3 // task sets that run before the measured ones
 	warmUpTrips = 200
 )
 
 var noop = bobbin.Func("noop", func(_ *bobbin.Task, input int) (int, error) { return input, nil })
 
-// noopFigures is the content of the file.
+// noopFigures is the content of FILE.
 type noopFigures struct {
 	TasksPerSecond  float64
-	RoundTripMillis float64 // median
+	RoundTripMillis float64 // median time of a task set of one task
 }
 
 func main() { bobbin.Main(run) }
@@ -66,8 +69,8 @@ func run(ctx context.Context) error {
 	return os.WriteFile(os.Args[1], content, 0o644)
 }
 
-// throughput returns the number of tasks per second. It runs task sets one after the
-// other for at least the time sustained.
+// throughput returns the number of tasks per second. It runs task sets one after the other for
+// at least the duration sustained.
 func throughput(ctx context.Context, session *bobbin.Session, tasks int, sustained time.Duration) (float64, error) {
 	inputs := make([]int, tasks)
 	for i := range inputs {
@@ -94,7 +97,7 @@ func throughput(ctx context.Context, session *bobbin.Session, tasks int, sustain
 	return float64(sets*tasks) / time.Since(began).Seconds(), nil
 }
 
-// roundTrip returns the median time, in milliseconds, that a set of one task takes.
+// roundTrip returns the median time of a task set of one task, in milliseconds.
 func roundTrip(ctx context.Context, session *bobbin.Session, trips int) (float64, error) {
 	times := make([]float64, 0, trips)
 	for i := range warmUpTrips + trips {

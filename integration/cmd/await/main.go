@@ -1,4 +1,4 @@
-// Command await returns when the cluster of docker/compose.yaml can be used.
+// Command await waits until the cluster of docker/compose.yaml is usable.
 package main
 
 import (

@@ -1,13 +1,13 @@
-// Command cluster starts and stops a real Hadoop cluster on this machine, of a
-// NameNode, a ResourceManager and two nodes, for trying things out.
+// Command cluster starts and stops a real Hadoop cluster on this machine for manual tests. The
+// cluster has a NameNode, a ResourceManager and two nodes.
 //
 // Usage, from the module's root:
 //
 //	go run ./integration/cmd/cluster [-dir DIR] [-hadoop VERSION] [-kerberos [-spnego]] [-timeout DURATION] up|down|status
 //
-// The command up returns when the cluster is usable, and prints a shell command that
-// configures clients: eval "$(go run ./integration/cmd/cluster up)". The cluster
-// runs until down.
+// The command up waits until the cluster is usable, and prints a shell command that configures
+// clients: eval "$(go run ./integration/cmd/cluster up)". The cluster runs until the command
+// down stops it.
 package main
 
 import (
@@ -26,7 +26,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// Exit codes.
 const (
 	exitFailed = 1
 	exitUsage  = 2
@@ -92,7 +91,7 @@ func up(ctx context.Context, options cluster.Options, stdout, stderr io.Writer) 
 		if c, err = cluster.Attach(options.Dir); err != nil {
 			return err
 		}
-		// A daemon of the running cluster may have ended; then this error says which.
+		// If a daemon of the running cluster has ended, WaitReady's error names it.
 		if err := c.WaitReady(ctx); err != nil {
 			return fmt.Errorf("%w\nrun down, then up again", err)
 		}

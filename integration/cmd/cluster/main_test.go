@@ -11,7 +11,7 @@ func TestUsage(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
 		exit int
-		want string // on standard error
+		want string // expected text on standard error
 	}{
 		"no command":      {nil, exitUsage, "Usage: cluster [flags] up|down|status"},
 		"unknown command": {[]string{"restart"}, exitUsage, "Usage: cluster"},

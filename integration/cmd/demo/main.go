@@ -1,6 +1,6 @@
 // Command demo counts the words of a real text on a real Hadoop cluster. It starts the cluster,
-// puts the text into HDFS, runs wordcount with yarn-submit, compares the result with a count
-// that was made without bobbin, and stops the cluster.
+// writes the text to HDFS, runs wordcount with yarn-submit, compares the result with counts
+// that it has computed without bobbin, and stops the cluster.
 //
 // Usage, from the module's root, after make build:
 //
@@ -108,7 +108,7 @@ func run(ctx context.Context, bin, version string) (err error) {
 	return nil
 }
 
-// putText writes the text to HDFS and returns its word counts.
+// putText writes the text to HDFS and returns the expected word counts.
 func putText(ctx context.Context, files *storage.Files) (map[string]int64, error) {
 	var sources bytes.Buffer
 	if _, err := text.WriteGoSources(ctx, &sources, textBytes); err != nil {

@@ -1,9 +1,10 @@
-// Command image builds the Hadoop image from docker/Dockerfile and the jars that
-// Maven downloads. The command make docker-image runs it, from the module's root.
+// Command image builds the Hadoop image from docker/Dockerfile and the jars that Maven
+// downloads. It must run in the module's root; make docker-image runs it.
 //
-// The flag -base names the base image. By default, it is the public Debian image or the image
-// that docker/base.sh has made (with debootstrap), whichever is on this machine. If neither is,
-// it is the public one or, if that cannot be pulled, a new one that docker/base.sh makes.
+// The flag -base is the name of the base image. By default, the command uses the public Debian
+// image or the image that docker/base.sh builds with debootstrap, whichever is on this machine.
+// If neither is on this machine, the command pulls the public image or, if that fails, runs
+// docker/base.sh.
 package main
 
 import (
@@ -57,13 +58,13 @@ func build(ctx context.Context, base, version, tag string) (err error) {
 	if err := createBuildContext(ctx, dir, jars); err != nil {
 		return err
 	}
-	// With the host's network, the build can install packages, because it uses the host's name
+	// Use the host's network, so that the build can install packages through the host's name
 	// servers and proxies.
 	return run(ctx, nil, "docker", "build", "--network", "host", "--build-arg", "BASE="+base,
 		"--label", "bobbin.hadoop="+version, "--tag", tag, dir)
 }
 
-// createBuildContext fills dir with the build context that the Dockerfile expects.
+// createBuildContext creates the files in dir that the Dockerfile needs.
 func createBuildContext(ctx context.Context, dir string, jars []string) error {
 	for _, jar := range jars {
 		if err := copyFile(filepath.Join(dir, "lib", filepath.Base(jar)), jar); err != nil {
@@ -87,8 +88,9 @@ func createBuildContext(ctx context.Context, dir string, jars []string) error {
 	return nil
 }
 
-// findBase returns the name of the public base image or of one that was built earlier, whichever
-// is on this machine. If neither is, it pulls the public image or, if that fails, builds one.
+// findBase returns the name of the base image that is on this machine: the public image or the
+// one that docker/base.sh has built. If neither is on this machine, findBase pulls the public
+// image or, if that fails, builds an image with docker/base.sh.
 func findBase(ctx context.Context) (string, error) {
 	for _, image := range []string{publicBase, ownBase} {
 		if exec.CommandContext(ctx, "docker", "image", "inspect", image).Run() == nil {

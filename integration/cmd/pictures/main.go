@@ -1,5 +1,5 @@
-// Command pictures makes the pictures of an application's pages in docs/pictures. It shows
-// a made-up application in a headless Chromium.
+// Command pictures creates the screenshots of an application's pages in docs/pictures. It opens
+// the pages of a made-up application in a headless Chromium.
 //
 // Usage, from the module's root:
 //
@@ -26,10 +26,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/ui/uitest"
 )
 
-// pictures are the pictures to make: each shows a page in a window of a size.
+// pictures lists the screenshots to create: each shows a page in a window of the given size.
 var pictures = []struct {
 	name, query   string
-	width, height int // of the picture; if the page is lower, the picture is, too
+	width, height int // in pixels; the screenshot of a shorter page is shorter
 }{
 	{"overview", "page=overview", 1100, 760},
 	{"overview-phone", "page=overview", browser.PhoneWidth, browser.PhoneHeight},
@@ -97,7 +97,8 @@ func run(ctx context.Context, directory string) (err error) {
 	return nil
 }
 
-// awaitDrawing waits until the page has drawn its lanes, if it has any.
+// awaitDrawing waits until the page's script has drawn the timeline on its canvas. It returns
+// at once if the page has no canvas.
 func awaitDrawing(ctx context.Context, b *browser.Browser) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("the lanes are not drawn"))
 	defer cancel()
@@ -114,7 +115,8 @@ func awaitDrawing(ctx context.Context, b *browser.Browser) error {
 	}
 }
 
-// reduce cuts a PNG to a size, and encodes the rest with a palette of at most maxColours colours.
+// reduce crops a PNG to the given size, and encodes the result with a palette of at most
+// maxColours colours.
 func reduce(encoded []byte, width, height int) ([]byte, error) {
 	whole, err := png.Decode(bytes.NewReader(encoded))
 	if err != nil {

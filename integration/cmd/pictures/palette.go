@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// maxColours is how many colours a palette has at most. Few are enough, because the pages have
-// few, and make small files.
+// maxColours is the maximum number of colours of a palette. A small palette makes files small,
+// and is enough because the pages have few colours.
 const maxColours = 96
 
 func colourAt(m image.Image, x, y int) color.NRGBA {
 	return color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA)
 }
 
-// paletteOf returns the most frequent colours. It leaves out a colour that looks like a more
+// paletteOf returns the most frequent colours. It omits a colour that is similar to a more
 // frequent one.
 func paletteOf(counts map[color.NRGBA]int) color.Palette {
 	frequent := slices.SortedFunc(maps.Keys(counts), func(a, b color.NRGBA) int {
@@ -35,7 +35,7 @@ func paletteOf(counts map[color.NRGBA]int) color.Palette {
 }
 
 func alike(a, b color.NRGBA) bool {
-	const most = 24 // sum of the differences of the channels
+	const most = 24 // maximum sum of the differences of all channels
 	difference := func(x, y uint8) int { return max(int(x), int(y)) - min(int(x), int(y)) }
 	return difference(a.R, b.R)+difference(a.G, b.G)+difference(a.B, b.B) < most
 }

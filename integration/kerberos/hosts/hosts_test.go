@@ -1,10 +1,10 @@
 //go:build integration
 
-// Package hosts runs yarn-submit on a cluster with Kerberos whose KDC, daemons and client
-// are hosts with names and addresses of their own.
+// Package hosts runs yarn-submit on a cluster with Kerberos whose KDC, daemons and client are
+// on different hosts, each with its own name and address.
 //
-// The cluster is in containers: Docker, the image of make docker-image, Linux and root are
-// needed, and what integration/kerberos needs.
+// The cluster runs in Docker containers. The tests need Docker, the image that make
+// docker-image builds, Linux, root, and the programs that integration/kerberos needs.
 package hosts
 
 import (
@@ -31,10 +31,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// testTimeout is the limit of every wait in a test.
+// testTimeout is the timeout of every wait in a test.
 const testTimeout = 3 * time.Minute
 
-// shared is set by TestMain before any test runs.
+// shared is the cluster that all tests use. TestMain sets it before any test runs.
 var shared *containers.Cluster
 
 func TestMain(m *testing.M) {
@@ -45,11 +45,11 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// client is alice at the client host.
+// client runs programs as alice on the client host.
 type client struct {
 	*cluster.Cluster
 	programs string
-	cache    string // her ticket cache
+	cache    string // path of alice's ticket cache
 }
 
 func TestHosts(t *testing.T) {
@@ -79,7 +79,7 @@ func (c *client) run(t *testing.T, args ...string) (code int, stdout, stderr str
 	return cmd.ProcessState.ExitCode(), out.String(), err.String()
 }
 
-// files returns HDFS as alice.
+// files returns an HDFS client with alice's login.
 func (c *client) files(t *testing.T) *storage.Files {
 	login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: cluster.Alice, Keytab: c.Keytab(cluster.Alice), Config: c.Kerberos().Config()})
 	require.NoError(t, err)
@@ -91,17 +91,17 @@ func (c *client) files(t *testing.T) *storage.Files {
 	return files
 }
 
-// testWordCount counts words as alice, with a ticket and executors on several workers.
+// testWordCount counts words as alice, with a ticket cache, on executors on several workers.
 func (c *client) testWordCount(t *testing.T) {
 	const lines, out = 1 << 21, "/user/alice/out"
 	files := c.files(t)
-	writer, err := files.Create(t.Context(), "/user/alice/text") // two blocks
+	writer, err := files.Create(t.Context(), "/user/alice/text") // the file has two blocks
 	require.NoError(t, err)
 	_, err = io.WriteString(writer, strings.Repeat("ape bee\n", lines))
 	require.NoError(t, err)
 	require.NoError(t, writer.Close())
 
-	// A worker has the memory for one executor.
+	// A worker has memory for only one executor.
 	code, stdout, stderr := c.run(t, "submit", "--num-executors", "3", "--executor-memory", "2500m", c.programs+"/wordcount", "/user/alice/text", out)
 	require.Equal(t, 0, code, stderr)
 	id := strings.TrimSpace(stdout)
@@ -132,8 +132,8 @@ func (c *client) testWordCount(t *testing.T) {
 	require.Equal(t, cluster.Alice, status.User)
 }
 
-// testSkew submits where the KDC's clock is ten minutes ahead of the client's, and so the
-// client's ten minutes behind.
+// testSkew sets the KDC's clock ten minutes ahead and checks that a submission fails with the
+// reason.
 func (c *client) testSkew(t *testing.T) {
 	kdc := shared.Host(containers.KDC)
 	t.Cleanup(func() {

@@ -1,12 +1,13 @@
-// Command census counts the words of a text slowly, so that tests can inject faults
-// while it runs.
+// Command census counts the words of a text slowly, so that tests can inject faults while it
+// runs.
 //
 //	census PAUSE IN OUT [COUNTED [WRITTEN]]
 //
-// Each task counts a quarter of a megabyte of IN and takes at least PAUSE. OUT gets
-// the same files as from wordcount. The tasks that count the second half of IN wait
-// for the file COUNTED, and those that write the second half of the parts wait for
-// the file WRITTEN before they commit. "" means no file.
+// Each counting task counts 256 KiB of IN and takes at least the duration PAUSE. census writes
+// the same files to OUT as wordcount does. The tasks that count the second half of IN wait until
+// the file COUNTED exists. The tasks that write the second half of the part files wait until the
+// file WRITTEN exists before they commit. If COUNTED or WRITTEN is missing or "", these tasks do
+// not wait.
 package main
 
 import (
@@ -26,14 +27,14 @@ import (
 
 const splitSize = 256 << 10
 
-// countInput is the input of a task that counts.
+// countInput is the input of a counting task.
 type countInput struct {
 	Split       storage.Split
 	Pause       time.Duration
 	AwaitedFile string // file to wait for; "" for none
 }
 
-// PreferredHosts returns the hosts that store the portion of the text.
+// PreferredHosts returns the hosts that store the task's split of the text.
 func (p countInput) PreferredHosts() []string { return p.Split.PreferredHosts() }
 
 var count = bobbin.Func("count", func(task *bobbin.Task, p countInput) (map[string]int64, error) {
@@ -66,7 +67,7 @@ var count = bobbin.Func("count", func(task *bobbin.Task, p countInput) (map[stri
 	return counts, nil
 })
 
-// awaitFile waits until a file exists; it returns at once if the name is empty.
+// awaitFile waits until a file exists. It returns at once if path is "".
 func awaitFile(ctx context.Context, files *storage.Files, path string) error {
 	if path == "" {
 		return nil
@@ -90,13 +91,13 @@ type line struct {
 	Count int64
 }
 
-// writeInput is the input of a task that writes.
+// writeInput is the input of a task that writes a part file.
 type writeInput struct {
 	Lines       []line
 	AwaitedFile string // file to wait for; "" for none
 }
 
-// parts is the number of tasks that write.
+// parts is the number of part files, each written by one task.
 const parts = 4
 
 var write = bobbin.Func("write", func(task *bobbin.Task, p writeInput) (int, error) {
@@ -130,7 +131,7 @@ func run(ctx context.Context, arguments []string) error {
 	if len(arguments) < 3 || len(arguments) > 5 {
 		return errors.New("usage: census PAUSE IN OUT [COUNTED [WRITTEN]]")
 	}
-	var awaitedFiles [2]string // COUNTED and WRITTEN
+	var awaitedFiles [2]string // paths of COUNTED and WRITTEN
 	copy(awaitedFiles[:], arguments[3:])
 	pause, err := time.ParseDuration(arguments[0])
 	if err != nil {
@@ -155,8 +156,8 @@ func run(ctx context.Context, arguments []string) error {
 	return nil
 }
 
-// countInto counts the words of a text and commits the counts to output. awaitedFiles are
-// the files that counting and writing tasks wait for.
+// countInto counts the words of a text and commits the counts to output. awaitedFiles are the
+// paths of the files for which counting tasks and writing tasks wait.
 func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, pause time.Duration, awaitedFiles [2]string) error {
 	splits, err := session.Files().Splits(ctx, in, storage.SplitOptions{Size: splitSize})
 	if err != nil {
@@ -172,8 +173,8 @@ func countInto(ctx context.Context, session *bobbin.Session, output storage.Outp
 	total := map[string]int64{}
 	var options []bobbin.Option
 	if awaitedFiles[0] != "" {
-		// Without locality, tasks run in the order of the text. Otherwise those that wait
-		// for a file could take all cores first.
+		// Without preferred hosts, tasks start in the order of the text. Otherwise the tasks
+		// that wait for a file could start first and occupy all cores.
 		options = append(options, bobbin.Hosts(func(int) []string { return nil }))
 	}
 	for result, err := range count.Stream(ctx, session, portions, options...) {

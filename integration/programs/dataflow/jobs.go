@@ -21,13 +21,13 @@ type (
 	row    = dataset.KV[string, []byte]
 	totals struct {
 		Records int64
-		Sum     uint64 // of the values' checksums
+		Sum     uint64 // sum of the values' checksums
 	}
 	lines = dataset.Of[[]byte]
 )
 
-// generated counts the records that map tasks make, seen those that result tasks have
-// received.
+// generated counts the records that map tasks generate. seen counts the records that result
+// tasks receive.
 var (
 	generated = bobbin.NewCounter("generated")
 	seen      = bobbin.NewCounter("seen")
@@ -41,8 +41,8 @@ var jobs = map[string]*dataset.Definition[input, []byte]{
 	"runs":   dataset.Define("runs", runs),
 }
 
-// rows returns the records. The moments of their tasks are "mapping", after half of
-// the records of a partition, and "mapped", after all.
+// rows returns a data set of random records. Its tasks report the moment "mapping" after half
+// of the records of a partition, and "mapped" after all records.
 func (in *input) rows(p *dataset.Plan) *dataset.Of[row] {
 	partitions := dataset.Generate(p, in.Partitions, func(partition int, yield func(int) bool) { yield(partition) })
 	return dataset.MapPartitions(partitions, func(task *bobbin.Task, partitions iter.Seq[int]) iter.Seq2[row, error] {
@@ -85,8 +85,8 @@ func (in *input) key(n int) string {
 	return string(key)
 }
 
-// reportReduced passes elements on to the result. The moment of their tasks is "reduced", before
-// the first element of a partition; a task has several partitions.
+// reportReduced returns the elements unchanged. Its tasks report the moment "reduced" before
+// the first element of each partition; a task can have several partitions.
 func reportReduced[T any](in *input, elements *dataset.Of[T]) *dataset.Of[T] {
 	return dataset.MapPartitions(elements, func(task *bobbin.Task, elements iter.Seq[T]) iter.Seq2[T, error] {
 		return func(yield func(T, error) bool) {
@@ -105,14 +105,15 @@ func reportReduced[T any](in *input, elements *dataset.Of[T]) *dataset.Of[T] {
 }
 
 var (
-	joins   atomic.Int64 // how many pairs this process has joined
-	merges  atomic.Int64 // how often this process has merged values of counts
-	joining sync.Once    // the moment of that name
-	merging sync.Once    // the moment of that name
+	joins   atomic.Int64 // number of pairs that this process has joined
+	merges  atomic.Int64 // number of merges of values of counts in this process
+	joining sync.Once    // reports the moment "joining" once in this process
+	merging sync.Once    // reports the moment "merging" once in this process
 )
 
-// counts merges the values of each key. Each process reports the moment "merging" at its
-// 1000th merge, while it still fetches. All its tasks then wait there.
+// counts merges the values of each key. Each process reports the moment "merging" at its 1000th
+// merge, when its tasks have not yet fetched all their input. If the moment is held, all tasks
+// of the process wait there.
 func counts(p *dataset.Plan, in input) *lines {
 	merged := dataset.Fold(in.rows(p), func(t totals, value []byte) totals {
 		return totals{t.Records + 1, t.Sum + uint64(crc32.ChecksumIEEE(value))}
@@ -125,7 +126,7 @@ func counts(p *dataset.Plan, in input) *lines {
 	return dataset.Map(reportReduced(&in, merged), func(e dataset.KV[string, totals]) []byte { return line(e.Key, e.Value.Records, e.Value.Sum) })
 }
 
-// groups does what counts does, with all values of a key at once.
+// groups computes the same result as counts, but from groups with all values of a key.
 func groups(p *dataset.Plan, in input) *lines {
 	return dataset.Map(reportReduced(&in, dataset.Group(in.rows(p))), func(e dataset.KV[string, iter.Seq[[]byte]]) []byte {
 		var t totals
@@ -137,7 +138,7 @@ func groups(p *dataset.Plan, in input) *lines {
 }
 
 // joined joins the records with one record for each key. Each process reports the moment
-// "joining" at its 1000th pair. All its tasks then wait there.
+// "joining" at its 1000th pair. If the moment is held, all tasks of the process wait there.
 func joined(p *dataset.Plan, in input) *lines {
 	all := dataset.Map(dataset.Range(p, 0, int64(in.Keys), in.Partitions), func(i int64) dataset.KV[string, int64] {
 		return dataset.KV[string, int64]{Key: in.key(int(i)), Value: i}
@@ -188,8 +189,9 @@ func sorted(p *dataset.Plan, in input) *lines {
 	})
 }
 
-// runs has two shuffles. Each record has the number of the run that made it; the
-// second shuffle brings all records of a map task together.
+// runs has two shuffles. Each record contains a number that identifies the run of the map task
+// that generated it. The second shuffle groups the records by map task, so that records of two
+// runs of the same task are detected.
 func runs(p *dataset.Plan, in input) *lines {
 	type origin struct {
 		Partition int

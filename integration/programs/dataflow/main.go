@@ -1,17 +1,17 @@
-// Command dataflow runs a job on data sets of generated records, and stops its tasks
-// at known moments, so that tests can inject faults there.
+// Command dataflow runs a job on data sets of generated records. Its tasks can be made to wait
+// at named points, which are called moments, so that tests can inject faults there.
 //
 //	dataflow [flags] counts|groups|joined|sorted|runs OUT
 //
-// counts, groups and joined write a line for each key, and sorted one for each record.
-// runs is not deterministic: it fails if it sees the records of two runs of a map task.
-// With -check, joined and sorted write no records, but one line about them.
+// counts, groups and joined write a line for each key, and sorted writes a line for each
+// record. runs is not deterministic: it fails if it receives records of two runs of a map task.
+// With -check, joined and sorted write one line about the records instead of the records.
 //
-// Each task reports its moments in the directory -control and waits there (see
-// moment). The driver keeps the state of its task sets in the file "status" there, and
-// prints the job's counters at its end.
+// Each task reports its moments by files in the directory -control, and waits at moments that
+// are held (see moment). The driver writes the state of its task sets to the file "status" in
+// this directory. At its end, it prints the job's counters.
 //
-// Ports are plain TCP, so that tests can attach filters to them.
+// Connections are plain TCP, not multipath TCP, so that tests can attach socket filters.
 //
 //go:debug multipathtcp=0
 package main
@@ -32,16 +32,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// input describes the records: each partition has the same number of them, with keys
-// that are chosen at random from Keys.
+// input describes the generated records. Each of Partitions partitions has Records records.
+// Their keys are chosen at random from Keys keys.
 type input struct {
 	Partitions, Records, Keys int
-	Payload                   int     // bytes of each value
-	Padding                   int     // bytes that are appended to each key
-	Hot                       float64 // part of the records that have the first key
-	Right                     bool    // joined: the records are on the right side
+	Payload                   int     // size of each value in bytes
+	Padding                   int     // number of bytes that are appended to each key
+	Hot                       float64 // part (0 to 1) of the records that have the first key
+	Right                     bool    // for joined: the records are the right side of the join
 	Check                     bool    // write one line about the records instead of the records
-	Unstable                  bool    // other values in each run of a map task
+	Unstable                  bool    // each run of a map task generates different values
 	Control                   string
 }
 
@@ -93,8 +93,8 @@ func run(ctx context.Context, in input, job, out string) error {
 	return nil
 }
 
-// watch writes the state of the task sets to the file "status" until ended is closed,
-// and then the last time.
+// watch writes the state of the task sets to the file "status" every 20 ms, until ended is
+// closed, and then once more.
 func watch(session *bobbin.Session, control string, ended <-chan struct{}) {
 	for more := true; more; {
 		select {
@@ -113,9 +113,9 @@ func watch(session *bobbin.Session, control string, ended <-chan struct{}) {
 	}
 }
 
-// moment reports that task index has reached a moment, in a file MOMENT.INDEX.PID.NONCE of
-// the control directory, and waits as long as there is a file hold.MOMENT or
-// hold.MOMENT.INDEX and ctx has not ended.
+// moment reports that the task with the given index has reached a moment: it creates a file
+// MOMENT.INDEX.PID.NONCE in the control directory. It then waits as long as a file hold.MOMENT
+// or hold.MOMENT.INDEX exists, or until ctx ends.
 func (in *input) moment(ctx context.Context, moment string, index int) {
 	if in.Control == "" {
 		return
@@ -136,7 +136,7 @@ func (in *input) isHeld(moment string) bool {
 	return err == nil
 }
 
-// line joins fields by tabs.
+// line returns the fields separated by tabs.
 func line(fields ...any) []byte {
 	var b strings.Builder
 	for i, field := range fields {

@@ -1,11 +1,12 @@
-// Command durable checks which data survives executors that it kills: one, if partitions
-// are stored twice, or all, if there is a checkpoint.
+// Command durable kills executors and checks that no data are computed again.
 //
 //	durable stored|checkpoint DIRECTORY
 //
-// It needs two executors on its own host, which are replaced if they are lost. For each
-// kill it prints how many executors it killed, and how many partitions were computed
-// again afterwards.
+// With "stored", each partition is stored on two executors, and durable kills one executor, and
+// later the other. With "checkpoint", the data have a checkpoint, and durable kills both
+// executors at once. It needs two executors on its own host, which the master replaces when
+// they are lost. The checkpoint and temporary files are in DIRECTORY. After each kill it prints
+// the number of killed executors and the number of partitions that were computed again.
 package main
 
 import (
@@ -25,8 +26,8 @@ import (
 
 const executors, partitions = 2, 20
 
-// origins has for each partition the process and the time of its computation. Tasks wait
-// until all executors run some.
+// origins is a data set with an element for each partition: the process and the time of the
+// partition's computation. Its tasks wait until tasks run on all executors.
 var origins = dataset.Define("origins", func(p *dataset.Plan, meeting string) *dataset.Of[origin] {
 	return dataset.MapPartitions(dataset.Range(p, 0, partitions, partitions), func(task *bobbin.Task, _ iter.Seq[int64]) iter.Seq2[origin, error] {
 		return func(yield func(origin, error) bool) {
@@ -41,7 +42,8 @@ type origin struct {
 	Time int64
 }
 
-// awaitAllExecutors waits until tasks run on all executors.
+// awaitAllExecutors waits until tasks run on all executors. meeting is the directory in which
+// each executor creates a file.
 func awaitAllExecutors(ctx context.Context, meeting string) error {
 	err := os.MkdirAll(meeting, 0o700)
 	if err == nil {
@@ -76,7 +78,7 @@ func run(ctx context.Context, given []string) error {
 		return err
 	}
 	defer session.Close()
-	// first is computed by both executors.
+	// Both executors compute partitions of first.
 	first := origins.With(session, filepath.Join(given[1], "0"))
 	if given[0] == "checkpoint" {
 		if first, err = first.Checkpoint(ctx, filepath.Join(given[1], "checkpoint")); err != nil {
@@ -97,7 +99,8 @@ func run(ctx context.Context, given []string) error {
 		if err := killAndCompare(ctx, first, want, pid); err != nil {
 			return err
 		}
-		// When both executors have run tasks, the lost one has been replaced.
+		// This job ends only when two executors have run tasks, so the killed executor has been
+		// replaced.
 		if err := origins.With(session, filepath.Join(given[1], fmt.Sprint(i+1))).Run(ctx); err != nil {
 			return err
 		}
@@ -113,7 +116,8 @@ func processesOf(all []origin) (processes []int) {
 	return slices.Compact(processes)
 }
 
-// killAndCompare kills processes, and compares the data with what it was before.
+// killAndCompare kills processes. Then it collects the data and prints how many elements differ
+// from want, which means that their partitions were computed again.
 func killAndCompare(ctx context.Context, data *dataset.Of[origin], want []origin, processes ...int) error {
 	for _, pid := range processes {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

@@ -1,13 +1,13 @@
 //go:build linux
 
-// Command leaving computes sums and a cached data set again and again, and has executors
-// leave in between, so that tests can check what is computed twice.
+// Command leaving repeatedly runs jobs that compute sums and use a cached data set. It
+// decommissions executors between the jobs, so that tests can check what is computed again.
 //
 //	leaving TASKS
 //
-// It waits for three executors, has two of them leave, one after the other, by SIGPWR,
-// and prints the sums of the last job, how many map tasks and cached partitions were
-// computed, and the numbers of tasks of all map stages.
+// It waits until three executors have registered, and decommissions two of them, one after the
+// other, by SIGPWR. It prints the sums of the last job, the numbers of map tasks and cached
+// partitions that were computed, and the number of tasks of each map stage.
 package main
 
 import (
@@ -26,14 +26,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// executors is how many executors the application has.
 const executors = 3
 
 var (
 	mapTasks   = bobbin.NewCounter("map tasks")
 	partitions = bobbin.NewCounter("cached partitions")
 
-	// process returns the process that runs its task. The pause lets each executor run one.
+	// process returns the id of the process that runs the task. The pause is so long that every
+	// executor runs a task.
 	process = bobbin.Func("process", func(task *bobbin.Task, pause time.Duration) (int, error) {
 		time.Sleep(pause)
 		return os.Getpid(), task.Err()
@@ -48,12 +48,13 @@ var (
 	})
 )
 
-// counted passes elements on, and counts partitions.
+// counted returns the elements unchanged, and adds the number of computed partitions to
+// counter.
 func counted(in *dataset.Of[int64], counter *bobbin.Counter) *dataset.Of[int64] {
 	return dataset.MapPartitions(in, func(task *bobbin.Task, in iter.Seq[int64]) iter.Seq2[int64, error] {
 		return func(yield func(int64, error) bool) {
 			counter.Add(task, 1)
-			time.Sleep(50 * time.Millisecond) // so that all executors run some
+			time.Sleep(50 * time.Millisecond) // long enough that every executor runs tasks
 			for i := range in {
 				if !yield(i, nil) {
 					return
@@ -83,7 +84,7 @@ func run(ctx context.Context, tasks int) error {
 	}
 	defer session.Close()
 	var processes []int
-	for len(processes) < executors { // until all have registered
+	for len(processes) < executors { // until all executors have registered
 		found, err := process.Run(ctx, session, slices.Repeat([]time.Duration{200 * time.Millisecond}, 2*executors))
 		if err != nil {
 			return err
@@ -119,7 +120,8 @@ func run(ctx context.Context, tasks int) error {
 	return nil
 }
 
-// decommission makes an executor leave and waits for its end.
+// decommission decommissions the executor with the process id pid and waits until the process
+// ends.
 func decommission(ctx context.Context, pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGPWR); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Command plain is a Go program without bobbin, to test what its submission reports.
-// It imports nothing, as it is built for other systems, too.
+// Command plain is a Go program that does not use bobbin. Tests check how yarn-submit refuses
+// to submit it. It imports nothing, because tests also build it for other operating systems.
 package main
 
 func main() { println("plain") }

@@ -1,10 +1,11 @@
-// Command spread broadcasts a value, and has tasks on all executors checksum it.
+// Command spread broadcasts a value, and computes the value's checksum in tasks on all
+// executors.
 //
 //	spread BYTES TASKS EXECUTORS
 //
-// It prints the value's checksum, and a line with the checksum and the number of
-// executors for each value that tasks have seen. The tasks end when they have seen
-// EXECUTORS executors.
+// It prints the value's checksum, and a line for each different checksum that tasks have
+// computed: the checksum, and the number of executors whose tasks have computed it. The tasks
+// wait until tasks run on EXECUTORS executors.
 package main
 
 import (
@@ -26,7 +27,7 @@ import (
 type arguments struct {
 	Value            *dataset.Broadcast[[]byte]
 	Tasks, Executors int
-	Meeting          string // directory in which executors create files
+	Meeting          string // directory in which each executor creates a file
 }
 
 type seen = dataset.KV[string, uint32]
@@ -41,7 +42,7 @@ var checksums = dataset.Define("checksums", func(p *dataset.Plan, a arguments) *
 	})
 })
 
-// awaitAllExecutors waits until tasks run on all executors.
+// awaitAllExecutors waits until tasks run on a.Executors executors.
 func awaitAllExecutors(ctx context.Context, a arguments, name string) error {
 	if err := os.WriteFile(filepath.Join(a.Meeting, name), nil, 0o600); err != nil {
 		return err

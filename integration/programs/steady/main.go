@@ -1,11 +1,11 @@
-// Command steady uses HDFS for a while, with new connections to the NameNodes in each
-// round, so that tests can let tokens end in between.
+// Command steady uses HDFS repeatedly, with new connections to the NameNodes in each round, so
+// that tests can let delegation tokens expire between the rounds.
 //
 //	steady DIR,... ROUNDS PAUSE
 //
-// In each round the driver and two tasks each write a file below each DIR and read it again.
-// The tasks of the last round run on executors that start then. The rounds are PAUSE
-// apart, which must exceed the 10 s after which idle connections are closed.
+// In each round, the driver and two tasks each write a file below each DIR and read it again.
+// The executors of the last round start only then. PAUSE is the time between two rounds. It
+// must be longer than 10 s, after which idle connections are closed.
 package main
 
 import (
@@ -26,7 +26,7 @@ var copyTask = bobbin.Func("copy", func(task *bobbin.Task, names []string) (stri
 	return task.ExecutorID(), copyAll(task, names)
 })
 
-// copyAll writes files and reads them again.
+// copyAll writes each of the files and reads it again.
 func copyAll(ctx context.Context, names []string) error {
 	for _, name := range names {
 		if err := copyOnce(ctx, name); err != nil {
@@ -39,7 +39,7 @@ func copyAll(ctx context.Context, names []string) error {
 // copyOnce writes a file and reads it again.
 func copyOnce(ctx context.Context, name string) error {
 	files := storage.From(ctx)
-	writer, err := files.Create(ctx, name, storage.Overwrite()) // an earlier attempt may have written it
+	writer, err := files.Create(ctx, name, storage.Overwrite()) // an earlier attempt may have written the file
 	if err != nil {
 		return err
 	}

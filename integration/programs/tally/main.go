@@ -1,9 +1,10 @@
-// Command tally computes the sum of squares with one slow task for each number, so
-// that tests can inject faults while it runs.
+// Command tally computes a sum of squares with one slow task for each number, so that tests can
+// inject faults while it runs.
 //
 //	tally PAUSE TASKS [OUT]
 //
-// Each task takes at least PAUSE. The sum is printed, and written to the local file OUT.
+// Each of the TASKS tasks takes at least the duration PAUSE. The sum is printed and, if OUT is
+// given, written to this local file.
 package main
 
 import (

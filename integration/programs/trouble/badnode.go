@@ -6,10 +6,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// badNodeVariable names the host on which this program's executors fail.
+// badNodeVariable is an environment variable. Its value is the host on which this program's
+// executors fail.
 const badNodeVariable = "TROUBLE_BAD_NODE"
 
-// exitBadNode is the exit code of executors that fail on the bad node.
 const exitBadNode = 9
 
 // failOnBadNode exits if this process is an executor on the bad node.

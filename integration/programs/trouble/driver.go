@@ -21,7 +21,7 @@ func exit(_ context.Context, status int) error {
 	return nil
 }
 
-// crash panics in another goroutine, which makes the Go runtime end the process.
+// crash panics in a second goroutine, so that the Go runtime ends the process.
 func crash(ctx context.Context, _ []string) error {
 	go func() {
 		var nothing *int

@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// fair runs jobs in the pools heavy and light on four cores, and cancels them when
-// heavy has used three of the cores and light one.
+// fair runs one job in each of the pools heavy and light, on four cores. It cancels both jobs
+// when heavy uses three of the cores and light uses one.
 func fair(ctx context.Context, _ []string) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		naps := make([]int, 10_000)

@@ -11,7 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// lookInput is the input of a task that reports the contents of files and variables to a directory.
+// lookInput is the input of a task that writes the contents of files and environment variables
+// to a file in Directory. Names are the arguments NAME of look.
 type lookInput struct {
 	Directory string
 	Names     []string
@@ -21,12 +22,12 @@ var lookTask = bobbin.Func("look", func(task *bobbin.Task, input lookInput) (int
 	return 0, input.report(task, task.Files(), fmt.Sprintf("task-%d", task.Index()))
 })
 
-// look makes the driver and two tasks write the contents of files and environment
-// variables in their containers to files in a directory.
+// look makes the driver and two tasks write the contents of files and environment variables in
+// their containers to files in DIRECTORY: driver, task-0 and task-1.
 //
 //	trouble look DIRECTORY NAME…
 //
-// A name is a path, or $VARIABLE of the environment.
+// Each NAME is the path of a file, or $VARIABLE for an environment variable.
 func look(ctx context.Context, arguments []string) error {
 	if len(arguments) < 2 {
 		return errors.New("want a directory and names")
@@ -41,7 +42,8 @@ func look(ctx context.Context, arguments []string) error {
 	})
 }
 
-// report writes a line name=content for each name to the file with the name as.
+// report writes a line NAME=content for each of s.Names to a file in s.Directory. The parameter
+// "as" is the file's name.
 func (s lookInput) report(ctx context.Context, files *storage.Files, as string) error {
 	var seen strings.Builder
 	for _, name := range s.Names {

@@ -9,8 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// endProcess makes the first attempt of task 0 kill its executor with SIGKILL, as
-// the kernel does when memory is short.
+// endProcess kills its executor with SIGKILL in the first attempt of task 0, like the kernel
+// when memory is exhausted. It returns the attempt's number.
 var endProcess = bobbin.Func("end process", func(task *bobbin.Task, _ int) (int, error) {
 	if task.Index() == 0 && task.Attempt() == 0 {
 		self, err := os.FindProcess(os.Getpid())
@@ -22,7 +22,7 @@ var endProcess = bobbin.Func("end process", func(task *bobbin.Task, _ int) (int,
 	return task.Attempt(), nil
 })
 
-// loseExecutor runs n tasks. The first attempt of task 0 kills its executor.
+// loseExecutor runs the given number of tasks. The first attempt of task 0 kills its executor.
 func loseExecutor(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		attempts, err := endProcess.Run(ctx, session, indices(tasks))

@@ -1,6 +1,7 @@
-// Command trouble fails, or behaves unusually, in the way that MODE names, for tests.
+// Command trouble is a program for tests that fails or behaves unusually. MODE selects the
+// behaviour.
 //
-//	trouble MODE [ARGUMENT]
+//	trouble MODE [ARGUMENT]...
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// mode is a driver function; its arguments are those after the mode's name.
+// mode is a driver function. arguments are the command line's arguments after MODE.
 type mode func(ctx context.Context, arguments []string) error
 
 var modes = map[string]mode{
@@ -57,8 +58,8 @@ func main() {
 	})
 }
 
-// withText returns a mode that passes its only argument to run. An argument in
-// quotes is unquoted as a Go string, for bytes that a command line cannot contain.
+// withText returns a mode that calls run with its only argument. If the argument is a quoted Go
+// string, it is unquoted, so that it can contain bytes that a command line cannot.
 func withText(run func(ctx context.Context, text string) error) mode {
 	return func(ctx context.Context, arguments []string) error {
 		if len(arguments) != 1 {

@@ -16,7 +16,8 @@ var fill = bobbin.Func("fill", func(task *bobbin.Task, mebibytes int) (int, erro
 	return 0, fillMemory(task, mebibytes)
 })
 
-// fillMemory uses the given physical memory until ctx ends, and returns the cause.
+// fillMemory uses the given amount of physical memory until ctx ends, and returns the context's
+// cause.
 func fillMemory(ctx context.Context, mebibytes int) error {
 	memory := make([]byte, mebibytes*mebibyte)
 	for i := 0; i < len(memory); i += pageSize {

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// checkedResult is a result of any size with a checksum.
+// checkedResult is a task result of any size, and its checksum.
 type checkedResult struct {
 	Content []byte
 	Sum     uint32
@@ -34,7 +34,7 @@ func (p checkedResult) check(mebibytes int) error {
 	return nil
 }
 
-// results fetches n MiB of results with Run, and then again with Stream.
+// results fetches the given amount of results with Run, and then again with Stream.
 func results(ctx context.Context, mebibytes int) error {
 	const each = 20
 	return inSession(ctx, func(session *bobbin.Session) error {
@@ -68,7 +68,8 @@ func results(ctx context.Context, mebibytes int) error {
 	})
 }
 
-// tooManyResults runs a job with n MiB of results, above the limit, and then a small one.
+// tooManyResults runs a job whose results exceed driver.maxResultSize, and then a small job
+// that must succeed.
 func tooManyResults(ctx context.Context, mebibytes int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		inputs := make([]int, mebibytes)

@@ -11,14 +11,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// slowFirst writes a part of an output. The first attempt of task 0 waits until it
-// is killed, and even then tries to commit its part.
+// slowFirst writes a part file of an output. The first attempt of task 0 waits until it is
+// killed, and then still tries to commit its part file.
 var slowFirst = bobbin.Func("slow first", func(task *bobbin.Task, _ int) (int, error) {
 	output, err := bobbin.SharedValue[storage.Output](task)
 	if err != nil {
 		return 0, err
 	}
-	// The killed attempt's part must exist when the attempt tries to commit.
+	// Use a context that the kill does not cancel, so that the killed attempt has a part file
+	// to commit.
 	part, err := output.Part(context.WithoutCancel(task), task.Index(), task.Attempt())
 	if err != nil {
 		return 0, err
@@ -33,7 +34,8 @@ var slowFirst = bobbin.Func("slow first", func(task *bobbin.Task, _ int) (int, e
 	return task.Attempt(), task.CommitOutput(part.Commit)
 })
 
-// straggle writes an output with six tasks, one with a first attempt that never ends by itself.
+// straggle writes an output with six tasks. The first attempt of task 0 ends only when it is
+// killed, so a speculative copy must succeed.
 //
 //	trouble straggle OUT
 func straggle(ctx context.Context, out string) error {
@@ -54,7 +56,8 @@ func straggle(ctx context.Context, out string) error {
 	})
 }
 
-// writeReason runs until it is killed, and then writes the reason to a file.
+// writeReason waits until the task is killed, and then writes the reason to a file in
+// directory.
 var writeReason = bobbin.Func("farewell", func(task *bobbin.Task, directory string) (int, error) {
 	<-task.Done()
 	name := farewellName(directory, task.Index())
@@ -81,9 +84,9 @@ func writeFile(ctx context.Context, files *storage.Files, name, text string) err
 	return files.Rename(ctx, name+unfinished, name)
 }
 
-// cancelJob runs a job of two tasks that end only when it is cancelled, cancels it,
-// and runs other tasks on the same cores. It returns when both killed tasks have
-// written their files.
+// cancelJob runs a job of two tasks that end only when the job is cancelled. It cancels the
+// job, and runs other tasks on the same cores. It returns when both killed tasks have written
+// their files to DIRECTORY.
 //
 //	trouble cancel DIRECTORY
 func cancelJob(ctx context.Context, directory string) error {
@@ -127,7 +130,8 @@ var sleepTask = bobbin.Func("nap", func(task *bobbin.Task, millis int) (int, err
 	}
 })
 
-// share runs a job in each of two pools, and cancels both jobs when a file exists.
+// share runs one job in each of the pools heavy and light, and cancels both jobs when FILE
+// exists.
 //
 //	trouble share FILE
 func share(ctx context.Context, file string) error {
@@ -160,7 +164,8 @@ var device = bobbin.Func("device", func(task *bobbin.Task, _ int) (string, error
 	return fmt.Sprint(task.ExecutorID(), task.Resources()["gpu"]), nil
 })
 
-// devices runs n tasks and prints the executor and the GPUs that each got.
+// devices runs the given number of tasks. For each task it prints the executor's id and the
+// GPUs that are assigned to the task.
 func devices(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		got, err := device.Run(ctx, session, indices(tasks))
@@ -178,7 +183,8 @@ var barrierTask = bobbin.Func("meet", func(task *bobbin.Task, _ int) (int, error
 	return len(task.BarrierTasks()), nil
 })
 
-// runBarrier runs n tasks of a barrier set, which wait for each other ten times.
+// runBarrier runs a barrier set with the given number of tasks. The tasks wait for each other
+// ten times.
 func runBarrier(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		peers, err := barrierTask.Run(ctx, session, indices(tasks), bobbin.Barrier())

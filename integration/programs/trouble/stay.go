@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// stayInput is the input of a task: Process is the file to which it writes its process
-// id; AwaitedFile is the file for which it then waits, or "" for none.
+// stayInput is the input of a task. The task writes its process id to the file Process, and
+// then waits until the file AwaitedFile exists; "" means not to wait.
 type stayInput struct{ Process, AwaitedFile string }
 
 var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayInput) (int, error) {
@@ -25,9 +25,9 @@ var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayInput) (int
 	return task.Attempt(), awaitFile(task, task.Files(), input.AwaitedFile)
 })
 
-// stay runs two tasks that wait for FILE, and then two that do not. They write their
-// process ids to the files first-0, first-1, second-0 and second-1 in DIRECTORY.
-// stay fails if a task needed more than one attempt.
+// stay runs two tasks that wait until FILE exists, and then two tasks that do not wait. The
+// tasks write their process ids to the files first-0, first-1, second-0 and second-1 in
+// DIRECTORY. stay fails if a task needs more than one attempt.
 //
 //	trouble stay DIRECTORY FILE
 func stay(ctx context.Context, arguments []string) error {

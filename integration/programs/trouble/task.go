@@ -53,7 +53,7 @@ func awaitFile(ctx context.Context, files *storage.Files, path string) error {
 
 const untilInterval = 100 * time.Millisecond
 
-// succeed runs n tasks that succeed.
+// succeed runs the given number of tasks, which succeed.
 func succeed(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		doubled, err := double.Run(ctx, session, indices(tasks))
@@ -80,7 +80,7 @@ func taskPanic(ctx context.Context, text string) error {
 	})
 }
 
-// runFlaky runs one task that fails n times and then succeeds.
+// runFlaky runs one task that fails the given number of times and then succeeds.
 func runFlaky(ctx context.Context, failures int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		attempts, err := flaky.Run(ctx, session, []int{failures})
@@ -92,7 +92,7 @@ func runFlaky(ctx context.Context, failures int) error {
 	})
 }
 
-// runWait runs n tasks that never end by themselves.
+// runWait runs the given number of tasks, which end only when they are killed.
 func runWait(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		_, err := waitTask.Run(ctx, session, indices(tasks))
@@ -100,7 +100,7 @@ func runWait(ctx context.Context, tasks int) error {
 	})
 }
 
-// runUntil runs two tasks that end when a file exists.
+// runUntil runs two tasks that end when the file at path exists.
 func runUntil(ctx context.Context, path string) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		_, err := awaitFileTask.Run(ctx, session, []string{path, path})

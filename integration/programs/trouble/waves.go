@@ -8,7 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// waves runs n tasks that wait for FIRST-FILE. Then the driver waits for SECOND-FILE.
+// waves runs TASKS tasks, which wait until FIRST-FILE exists. Then the driver waits until
+// SECOND-FILE exists.
 //
 //	trouble waves TASKS FIRST-FILE SECOND-FILE
 func waves(ctx context.Context, arguments []string) error {
