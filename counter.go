@@ -2,14 +2,14 @@ package bobbin
 
 import "github.com/bobbin-yarn/bobbin/internal/function"
 
-// Counter is a sum that tasks add to, and that the driver can read while they run.
-// Each task counts once: an attempt's additions are subtracted again if the attempt
-// fails, is killed or lost, or if another attempt of the task succeeds first.
+// Counter is a sum to which tasks add, and which the driver can read while tasks run. Only one
+// attempt of each task is counted. The driver subtracts an attempt's additions if the attempt
+// fails, is killed or is lost, or if another attempt of the task succeeds first.
 type Counter struct{ name string }
 
-// NewCounter registers a counter. Its name must be unique among the counters and
-// gauges of the program. Call NewCounter in a package variable's initializer;
-// [Main] reports invalid names.
+// NewCounter registers a counter. Its name must be unique among the counters and gauges of the
+// program. Call NewCounter in a package variable's initializer, so that executors register the
+// counter too. [Main] reports invalid names.
 func NewCounter(name string) *Counter {
 	function.RegisterValue("counter", name)
 	return &Counter{name: name}
@@ -19,26 +19,26 @@ func NewCounter(name string) *Counter {
 // until the task's function returns.
 func (c *Counter) Add(task *Task, n int64) { task.call.Values.Add(c.name, n) }
 
-// AddToCounter adds n to a counter that need not be registered. It is for names that are not
-// known in advance, because they come from the data. The name should have at most 100 bytes,
-// and must be UTF-8. There should be few of these counters, because each heartbeat sends all
-// of them. See [Counter.Add].
+// AddToCounter adds n to the counter with this name, without a registration by [NewCounter]. Use
+// AddToCounter for names that depend on the data. The name must be UTF-8 and should have at most
+// 100 bytes. Create few such counters, because each heartbeat contains all of them. See
+// [Counter.Add].
 func (t *Task) AddToCounter(name string, n int64) { t.call.Values.Add(name, n) }
 
-// Counters returns the sums of all counters over all jobs, by name; see
+// Counters returns the sums of all counters over all jobs of the application, by name. See
 // [Session.Counter].
 func (s *Session) Counters() map[string]int64 { return s.app.Driver.Values().Counters }
 
-// Counter returns the counter's sum over all jobs: the additions of finished
-// tasks, and those of running attempts up to the last heartbeat of their
-// executors (executor.heartbeatInterval). So the sum is exact when no job runs.
+// Counter returns the counter's sum over all jobs. The sum includes the additions of finished
+// tasks, and those that running attempts had made at their executors' last heartbeats
+// (executor.heartbeatInterval). If no job is running, the sum is exact.
 func (s *Session) Counter(c *Counter) int64 { return s.app.Driver.Values().Counters[c.name] }
 
 // Gauge is a number that each task attempt can set, such as the bytes it has
 // buffered, and that the driver can read while the attempts run.
 type Gauge struct{ name string }
 
-// NewGauge registers a gauge by the same rules as [NewCounter].
+// NewGauge registers a gauge. See [NewCounter] for the name and for where to call NewGauge.
 func NewGauge(name string) *Gauge {
 	function.RegisterValue("gauge", name)
 	return &Gauge{name: name}
@@ -48,19 +48,19 @@ func NewGauge(name string) *Gauge {
 // task's function returns.
 func (g *Gauge) Set(task *Task, value int64) { task.call.Values.Set(g.name, value) }
 
-// GaugeValue is a gauge over all running attempts.
+// GaugeValue combines the values of a gauge from all task attempts.
 type GaugeValue struct {
-	// Attempts is the number of running attempts that have set the gauge. Sum, Min
-	// and Max are computed from the values in these attempts' last heartbeats. If
-	// there are no such attempts, all four are 0.
+	// Attempts is the number of running attempts that have set the gauge. Sum, Min and Max combine
+	// the values in the last heartbeats of these attempts. If Attempts is 0, Sum, Min and Max are
+	// 0.
 	Attempts      int
 	Sum, Min, Max int64
-	// Peak is the largest value that any attempt, running or ended, has reported
-	// in a heartbeat or when it succeeded.
+	// Peak is the largest value that any attempt, running or ended, has reported in a heartbeat or
+	// with its successful result.
 	Peak int64
 }
 
-// Gauge returns the gauge's value over all jobs.
+// Gauge returns the values of the gauge, combined over the task attempts of all jobs.
 func (s *Session) Gauge(g *Gauge) GaugeValue {
 	return GaugeValue(s.app.Driver.Values().Gauges[g.name])
 }

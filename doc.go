@@ -1,11 +1,11 @@
-// Package bobbin runs Go programs on a Hadoop YARN cluster, on a standalone
-// cluster of its own, or on the cores of one machine.
+// Package bobbin runs Go programs on a Hadoop YARN cluster, on bobbin's own standalone cluster, or
+// on the cores of one machine.
 //
-// A program passes its driver function to [Main]. Started by hand, the program runs
-// on this machine. Submitted by yarn-submit, the same binary runs on the cluster:
-// as ApplicationMaster with the driver in one container, and as executors in
-// others. In client mode the driver runs in the process that submits. The setting
-// master selects the cluster; the program is the same for all:
+// A program passes its driver function to [Main]. If a person starts the program, it runs on this
+// machine. If yarn-submit submits the program, the same binary runs on the cluster: one container
+// has the ApplicationMaster with the driver, and the other containers have the executors. In client
+// mode the driver runs in the submitting process. The setting master selects the cluster. The
+// program is the same for all clusters:
 //
 //	var square = bobbin.Func("square", func(task *bobbin.Task, n int) (int, error) {
 //		return n * n, nil
@@ -23,18 +23,18 @@
 //		...
 //	}
 //
-// A call of [Function.Run] is a job with one task for each input. Each task runs on
-// an executor as close as possible to the hosts that its input prefers; if the task
-// fails or the executor is lost, it is retried. Functions are registered by name in
-// package variables, so that every process of the program has them.
+// A call of [Function.Run] is a job with one task for each input. Each task runs on an executor as
+// close as possible to the hosts that its input prefers. If the task fails or its executor is lost,
+// the driver retries the task. Functions are registered by name in package variables, so that every
+// process of the program registers them.
 //
-// Jobs that run at the same time share the executors: first in, first out, or by
-// the weights of their pools ([Pool], scheduler.mode). The jobs of a [Group] can be
-// cancelled together. With speculation a slow task gets a second attempt on another
-// executor, and [Task.CommitOutput] lets only one of the two commit its output.
-// [Barrier] starts all tasks of a job together, so that they can exchange data.
+// Concurrent jobs share the executors, either first in, first out or by the weights of their pools
+// ([Pool], scheduler.mode). The jobs of a [Group] can be cancelled together. With speculation, the
+// driver starts a second attempt of a slow task on another executor, and [Task.CommitOutput] lets
+// only one attempt commit its output. [Barrier] starts all tasks of a job together, so that the
+// tasks can exchange data.
 //
-// A job can use executors of another size, with more memory or a GPU each: see
-// [OnExecutors]. With dynamicAllocation.enabled, executors are started while tasks
-// are pending, and stopped when they are idle.
+// A job can request executors of a different size, for example with more memory or a GPU: see
+// [OnExecutors]. With dynamicAllocation.enabled, the driver requests executors while tasks are
+// pending, and stops idle executors.
 package bobbin

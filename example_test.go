@@ -37,7 +37,7 @@ func Example() {
 	// Output: [1 4 9 16]
 }
 
-// Stream yields results as they arrive, in any order.
+// Stream yields results in the order of their arrival, not of the inputs.
 func ExampleFunction_Stream() {
 	err := bobbin.RunLocal(context.Background(), "local[*]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
@@ -61,8 +61,8 @@ func ExampleFunction_Stream() {
 	// Output: 30
 }
 
-// A job can request its own executors: here containers with a GPU, on nodes with a label.
-// A local master has one executor, which runs everything.
+// A job can request executors of its own: in this example containers with a GPU, on nodes with a
+// label. A local master ignores the request and runs all tasks on its only executor.
 func ExampleOnExecutors() {
 	err := bobbin.RunLocal(context.Background(), "local[2]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
@@ -88,8 +88,8 @@ func ExampleOnExecutors() {
 	// Output: [25 36]
 }
 
-// step computes in steps. No task begins a step before all tasks have ended the previous
-// one.
+// step doubles its input three times. No task begins the next doubling before all tasks have ended
+// the current one.
 var step = bobbin.Func("example.step", func(task *bobbin.Task, n int) (int, error) {
 	for range 3 {
 		n *= 2 // a real task would exchange data with task.BarrierTasks() here
@@ -100,7 +100,7 @@ var step = bobbin.Func("example.step", func(task *bobbin.Task, n int) (int, erro
 	return n, nil
 })
 
-// The tasks of a barrier job start together, and can wait for each other.
+// All tasks of a barrier job start together, and [Task.Barrier] waits until all have called it.
 func ExampleBarrier() {
 	err := bobbin.RunLocal(context.Background(), "local[4]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
@@ -121,8 +121,8 @@ func ExampleBarrier() {
 	// Output: [8 16 24]
 }
 
-// write writes a file. A task may have several attempts, one of them a speculative copy;
-// only one attempt commits.
+// write writes a file. A task may have several attempts, for example a speculative copy. Only one
+// attempt renames its draft to path.
 var write = bobbin.Func("example.write", func(task *bobbin.Task, path string) (string, error) {
 	draft := fmt.Sprintf("%s.%d", path, task.Attempt())
 	if err := os.WriteFile(draft, []byte("text"), 0o600); err != nil {
@@ -163,8 +163,8 @@ var forever = bobbin.Func("example.forever", func(task *bobbin.Task, _ int) (int
 	return 0, context.Cause(task)
 })
 
-// The jobs of a group can be cancelled together. The pool "night" would give the nightly
-// jobs their share of the executors.
+// The jobs of a group can be cancelled together. If scheduler.mode were FAIR, the pool "night"
+// would give the nightly jobs their share of the executors.
 func ExampleGroup() {
 	err := bobbin.RunLocal(context.Background(), "local[2]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
@@ -179,7 +179,7 @@ func ExampleGroup() {
 			ended <- err
 		}()
 		for session.CancelGroup("nightly", "the night is over") == 0 {
-			continue // the job has not begun
+			continue // the job is not submitted yet
 		}
 		err = <-ended
 		fmt.Println(err, errors.Is(err, bobbin.ErrCancelled))
@@ -200,8 +200,8 @@ var (
 	})
 )
 
-// The driver adds up what task functions add to a counter. Each task counts once, however
-// many attempts it has.
+// The driver sums the additions of task functions to a counter. It counts one attempt of each task,
+// however many attempts the task has.
 func ExampleCounter() {
 	err := bobbin.RunLocal(context.Background(), "local[2]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)

@@ -14,17 +14,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/function"
 )
 
-// Function is a registered task function from In to Out; [Func] returns it.
+// Function is a registered task function from In to Out. [Func] returns a Function.
 type Function[In, Out any] struct{ name string }
 
-// Func registers f as a task function. Its name must be unique in the program. Call
-// Func in a package variable's initializer, so that executors, which do not run the
-// driver function, register it too. [Main] reports invalid names and types.
+// Func registers f as a task function. The name must be unique in the program. Call Func in a
+// package variable's initializer, so that executors, which do not run the driver function, register
+// f too. [Main] reports invalid names and types.
 //
-// Inputs and results are serialized. arrow.RecordBatch and []arrow.RecordBatch use Arrow
-// IPC. All other types use CBOR, which transfers their exported fields or, if the type
-// implements encoding.BinaryMarshaler, what MarshalBinary returns. If f panics, the attempt
-// fails with an error that contains the stack trace.
+// Inputs and results are serialized: arrow.RecordBatch and []arrow.RecordBatch as Arrow IPC, all
+// other types as CBOR. CBOR contains a type's exported fields or, if the type implements
+// encoding.BinaryMarshaler, the result of MarshalBinary. If f panics, the attempt fails with an
+// error that contains the stack trace.
 func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *Function[In, Out] {
 	if err := errors.Join(codec.Check(reflect.TypeFor[In]()), codec.Check(reflect.TypeFor[Out]())); err != nil {
 		function.Reject(name, err)
@@ -51,7 +51,7 @@ func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *
 // undecodable is the error for an input that cannot be decoded.
 type undecodable struct{ error }
 
-// Permanent reports true: a retry would get the same input.
+// Permanent reports true, because a retry would receive the same input.
 func (undecodable) Permanent() bool { return true }
 
 // Result is the result of one task.
@@ -60,11 +60,11 @@ type Result[Out any] struct {
 	Value Out
 }
 
-// Run calls the function on every input, in one task each, and returns the results in the
-// order of the inputs. If a task fails [MaxFailures] times, Run returns its last error. Run
-// also fails with the cause of ctx if ctx ends, with [ErrClosed] or [ErrCancelled], or with
-// a *driver.ResultSizeError if the results exceed driver.maxResultSize. When Run fails, it
-// kills the job's running tasks.
+// Run calls the function on every input, in one task each, and returns the results in the order of
+// the inputs. If a task fails [MaxFailures] times, Run returns the task's last error. Run also
+// fails with the cause of ctx if ctx ends, with [ErrClosed] if the session is closed, with
+// [ErrCancelled] if the job is cancelled, and with a *driver.ResultSizeError if the total size of
+// the results exceeds driver.maxResultSize. When Run fails, it kills the job's running tasks.
 func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []In, options ...Option) ([]Out, error) {
 	results := make([]Out, len(inputs))
 	for result, err := range f.stream(ctx, session, inputs, options, true) {
@@ -76,17 +76,18 @@ func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []
 	return results, nil
 }
 
-// Stream calls the function on every input as [Function.Run] does, and yields each
-// result when it arrives. If the job fails, Stream yields the error and ends. If
-// the loop ends early, the job's running tasks are killed.
+// Stream calls the function on every input as [Function.Run] does, and yields each result when it
+// arrives. If the job fails, Stream yields the error and ends. If the caller's loop ends early,
+// Stream kills the job's running tasks.
 //
-// The results together may be larger than the driver's memory. Executors keep the results
-// that the loop has not reached, except for a few that the driver fetches in advance.
+// The results together may be larger than the driver's memory. The driver fetches a few results in
+// advance. Executors store the other results until the loop reaches them.
 func (f *Function[In, Out]) Stream(ctx context.Context, session *Session, inputs []In, options ...Option) iter.Seq2[Result[Out], error] {
 	return f.stream(ctx, session, inputs, options, false)
 }
 
-// stream implements Run and Stream. collect is true if the caller keeps all results.
+// stream implements Run and Stream. collect is true for Run, whose caller stores all results in the
+// driver's memory.
 func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs []In, options []Option, collect bool) iter.Seq2[Result[Out], error] {
 	return func(yield func(Result[Out], error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -159,7 +160,7 @@ func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []
 	return o.TaskSet, nil
 }
 
-// hostsOf returns the hosts that the task of an input prefers.
+// hostsOf returns the preferred hosts of the task of an input.
 func (o *jobOptions) hostsOf(index int, input any) []string {
 	if o.hosts != nil {
 		return o.hosts(index)

@@ -17,7 +17,7 @@ import (
 
 var devices = Func("test.devices", func(task *Task, _ int) (string, error) { return task.Resources()["gpu"][0], nil })
 
-// withSettings runs a driver function with settings, on the local master that they name.
+// withSettings runs a driver function with settings. The setting master must be a local master.
 func withSettings(t *testing.T, set map[string]string, run func(ctx context.Context, session *Session) error) error {
 	t.Helper()
 	settings, err := config.FromMap(set)
@@ -89,8 +89,8 @@ func TestTasksTooLargeForLocalMasterFail(t *testing.T) {
 	}))
 }
 
-// TestLocalMasterKeepsItsExecutor has settings that would release the only executor, or
-// wait for others.
+// TestLocalMasterKeepsItsExecutor uses settings that, on a cluster, would make the driver stop the
+// only executor or wait for more executors.
 func TestLocalMasterKeepsItsExecutor(t *testing.T) {
 	set := map[string]string{
 		"master": "local[2,3]", "dynamicAllocation.enabled": "true", "dynamicAllocation.executorIdleTimeout": "1ms",
@@ -118,7 +118,7 @@ var failsTwice = Func("test.failsTwice", func(task *Task, _ int) (int, error) {
 	return 0, nil
 })
 
-// BenchmarkLocalStart measures a program with one empty task on a local master.
+// BenchmarkLocalStart measures the run time of a program with one empty task on a local master.
 func BenchmarkLocalStart(b *testing.B) {
 	for b.Loop() {
 		err := RunLocal(b.Context(), "local[2]", func(ctx context.Context) error {

@@ -15,12 +15,12 @@ import (
 // Option sets an option of one job.
 type Option func(*jobOptions)
 
-// jobOptions is a job's task set, and the options that [driver.TaskSet] has no fields for.
+// jobOptions is a job's task set, and the options for which [driver.TaskSet] has no field.
 type jobOptions struct {
 	driver.TaskSet
 	hosts   func(index int) []string
 	profile *ResourceProfile
-	err     error // error of the option Shared
+	err     error // error of the option Shared: its value could not be encoded
 }
 
 // Name sets the job's name in logs, errors and status. The default is the function's
@@ -30,18 +30,18 @@ func Name(name string) Option { return func(o *jobOptions) { o.Name = name } }
 // CPUs sets how many cores each task uses on its executor. The default is task.cpus.
 func CPUs(n int) Option { return func(o *jobOptions) { o.CPUs = n } }
 
-// MaxFailures sets how many failures of one task fail the job; 1 means no retry.
-// The default is task.maxFailures.
+// MaxFailures sets after how many failures of the same task the job fails. 1 means no retry. The
+// default is task.maxFailures.
 func MaxFailures(n int) Option { return func(o *jobOptions) { o.MaxFailures = n } }
 
-// Hosts sets the hosts that the task of each input prefers. The default is the
-// result of the inputs' method PreferredHosts() []string, if they have it.
+// Hosts sets the preferred hosts of the task of each input. The default is the result of the
+// input's method PreferredHosts() []string, if the input's type has this method.
 func Hosts(preferred func(index int) []string) Option {
 	return func(o *jobOptions) { o.hosts = preferred }
 }
 
-// Shared sets a value that every task of the job can read by [SharedValue]. Each
-// executor receives it once.
+// Shared sets a value that every task of the job can read by [SharedValue]. The driver sends the
+// value once to each executor.
 func Shared[T any](value T) Option {
 	return func(o *jobOptions) {
 		common, err := codec.Encode(value)
@@ -52,8 +52,9 @@ func Shared[T any](value T) Option {
 	}
 }
 
-// Resource sets how much of a resource of its executor each task uses: a whole number, or
-// a fraction such as 0.5 so that several tasks share one address. 0 means none.
+// Resource sets how much of one resource of the executor each task uses. name is the name of the
+// resource, such as "gpu". amount is a whole number of addresses, or a fraction such as 0.5 so that
+// several tasks share an address. 0 means none.
 // [Task.Resources] returns the addresses. The default is task.resource.NAME.amount.
 func Resource(name string, amount float64) Option {
 	return func(o *jobOptions) {
@@ -68,56 +69,56 @@ func Resource(name string, amount float64) Option {
 	}
 }
 
-// Barrier makes all tasks of the job run at the same time. They start together when
-// the executors have free cores for all of them, and start again together if one
-// fails or is lost. They can wait for each other by [Task.Barrier]. Results are
-// available when all tasks have succeeded.
+// Barrier makes all tasks of the job run at the same time. The driver starts the tasks together
+// when the executors have free cores for all tasks, and restarts all of them if a task fails or is
+// lost. Tasks can wait for each other by [Task.Barrier]. Results are available when all tasks have
+// succeeded.
 func Barrier() Option { return func(o *jobOptions) { o.Barrier = true } }
 
-// Pool sets the scheduling pool of the job, if scheduler.mode is FAIR; see
-// scheduler.allocation.file. The default is the pool that [InPool] set in the job's context,
-// or else "default".
+// Pool sets the scheduling pool of the job. Pool has no effect unless scheduler.mode is FAIR. See
+// scheduler.allocation.file. The default is the pool that [InPool] set in the job's context, or
+// else "default".
 func Pool(name string) Option { return func(o *jobOptions) { o.Pool = name } }
 
-// Group returns a context that puts the jobs started with it into a group.
-// [Session.CancelGroup] cancels all jobs of a group. The status page shows name and
-// description.
+// Group returns a context. The jobs that are started with the context form a group, which
+// [Session.CancelGroup] cancels. The status page shows name and description.
 func Group(ctx context.Context, name, description string) context.Context {
 	return driver.InGroup(ctx, name, description)
 }
 
-// InPool returns a context that sets the [Pool] of the jobs started with it.
+// InPool returns a context that sets the [Pool] of the jobs that are started with the context.
 func InPool(ctx context.Context, name string) context.Context { return driver.InPool(ctx, name) }
 
-// ResourceProfile describes a job's executors. A zero field means the setting's value.
+// ResourceProfile describes the executors of a job. A zero field means the default from the
+// settings.
 type ResourceProfile struct {
-	// Memory is the Go program's memory, such as "8g". The default is executor.memory.
+	// Memory is the memory of the Go program, such as "8g". The default is executor.memory.
 	Memory string
-	// Overhead is the memory of the container beyond Memory. The default is computed
-	// from Memory by executor.memoryOverhead and executor.memoryOverheadFactor.
+	// Overhead is the container's memory in addition to Memory, such as "1g". The default is
+	// computed from Memory by executor.memoryOverhead and executor.memoryOverheadFactor.
 	Overhead string
-	// Cores is the number of tasks that an executor runs at once if each uses one
-	// core (see [CPUs]). The default is executor.cores.
+	// Cores is the number of tasks that an executor runs at once, if each task uses one core (see
+	// [CPUs]). The default is executor.cores.
 	Cores int
-	// Resources are the amounts of other YARN resource types of each executor, such
-	// as {"yarn.io/gpu": 1}. The default is the settings' amounts; an empty map that
-	// is not nil requests none.
+	// Resources are the amounts of other YARN resource types that each executor requests, such as
+	// {"yarn.io/gpu": 1}. nil means the amounts in the settings. An empty map that is not nil means
+	// no such resources.
 	Resources map[string]int64
-	// NodeLabel is the node label expression of the executors. The default is
+	// NodeLabel is the YARN node label expression for the executors' containers. The default is
 	// yarn.executor.nodeLabelExpression.
 	NodeLabel string
 }
 
-// OnExecutors runs the job's tasks on executors of a resource profile. The first
-// job with the profile makes the driver request these executors, and later jobs
-// with an equal profile use them too. There are executor.instances of them or, with
-// dynamicAllocation.enabled, as many as the tasks need. A local master runs all
-// tasks on its only executor.
+// OnExecutors runs the job's tasks on executors of a resource profile. The first job with the
+// profile makes the driver request executors of the profile. Later jobs with an equal profile share
+// these executors. The driver requests executor.instances executors or, with
+// dynamicAllocation.enabled, as many as the tasks need. A local master runs all tasks on its only
+// executor.
 func OnExecutors(p ResourceProfile) Option {
 	return func(o *jobOptions) { o.profile = &p }
 }
 
-// profile converts r to a profile.Profile. Zero fields get the settings' values.
+// profile converts r to a profile.Profile. Zero fields of r get their values from settings.
 func (r *ResourceProfile) profile(settings *config.Config) (*profile.Profile, error) {
 	p := profile.Default(settings)
 	if r.Memory != "" {
@@ -141,7 +142,7 @@ func (r *ResourceProfile) profile(settings *config.Config) (*profile.Profile, er
 		p.Cores = r.Cores
 	}
 	if r.Resources != nil {
-		// Parse the amounts as settings, so that the same rules apply.
+		// Parse the amounts as settings, so that the same validation applies to both.
 		keys := map[string]string{}
 		for resource, amount := range r.Resources {
 			keys["yarn.executor.resource."+resource+".amount"] = strconv.FormatInt(amount, 10)

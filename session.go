@@ -11,23 +11,24 @@ import (
 )
 
 var (
-	// ErrClosed is the error of jobs whose session was closed.
+	// ErrClosed is the error of jobs that were running when [Session.Close] was called, and of jobs
+	// that were submitted later.
 	ErrClosed = errors.New("the session is closed")
-	// ErrCancelled is the error of jobs that [Session.CancelJob] or
-	// [Session.CancelGroup] cancelled. The error's text has the reason.
+	// ErrCancelled is the error of jobs that [Session.CancelJob] or [Session.CancelGroup]
+	// cancelled. The error's text contains the reason.
 	ErrCancelled = driver.ErrCancelled
 )
 
 // Session is a program's connection to its executors. It is safe for concurrent use.
 type Session struct {
 	app   *role.Application
-	ctx   context.Context // ends when the session is closed, or with the driver function's context
+	ctx   context.Context // see Session.Context
 	close context.CancelCauseFunc
 }
 
-// NewSession connects the driver function to the application's executors. ctx must
-// be the context of the driver function or derived from it; NewSession fails if it
-// is not, or if it has ended.
+// NewSession connects the driver function to the application's executors. ctx must be the context
+// of the driver function or derived from it. NewSession fails for any other context, and if ctx has
+// ended.
 func NewSession(ctx context.Context) (*Session, error) {
 	app := role.FromContext(ctx)
 	if app == nil {
@@ -43,24 +44,24 @@ func NewSession(ctx context.Context) (*Session, error) {
 	return session, nil
 }
 
-// Close ends the session's running jobs with [ErrClosed]. The executors keep running
+// Close ends the session's running jobs with the error [ErrClosed]. The executors keep running
 // until the driver function returns.
 func (s *Session) Close() { s.close(ErrClosed) }
 
-// Context returns a context that ends when the session is closed, with the cause
-// [ErrClosed], or with the context of the driver function.
+// Context returns a context that ends when the session is closed or when the context of the driver
+// function ends. If the session was closed, the cause is [ErrClosed].
 func (s *Session) Context() context.Context { return s.ctx }
 
-// Release ends all holds on a key (see [Task.Hold]), on all executors. Call it when no task
-// needs the data that is kept under the key any more. Release does not delete the data.
+// Release ends all holds on a key (see [Task.Hold]) on all executors. Call Release when no task
+// needs the key's data any more. Release does not delete the data.
 func (s *Session) Release(key string) { s.app.Driver.Release(key) }
 
-// ApplicationID returns the application's id: on YARN, the id from the ResourceManager,
-// which all attempts of the application share; on a local master, "local-…".
+// ApplicationID returns the application's id. On YARN, the ResourceManager assigns the id, and all
+// attempts of the application share it. On a local master, the id is "local-…".
 func (s *Session) ApplicationID() string { return s.app.ID }
 
-// Files returns the file systems, HDFS and the local disk. They are accessed as the
-// user who submitted the application.
+// Files returns the file systems: HDFS and the driver's local disk. HDFS is accessed as the user
+// who submitted the application.
 func (s *Session) Files() *storage.Files { return s.app.Files }
 
 // Job is the state of a job, which is one call of [Function.Run] or [Function.Stream].
@@ -75,13 +76,14 @@ type Job struct {
 	Done        int // tasks that have succeeded
 	Running     int // running task attempts
 	Submitted   time.Time
-	// WaitReason says why no task of the job starts although no other job is ahead of
-	// it, such as "no executor … has registered"; "" otherwise.
+	// WaitReason is the reason why the cluster cannot start any task of the job, such as "no
+	// executor … has registered". It is "" if tasks can start, or if other jobs are ahead of this
+	// job.
 	WaitReason string
 }
 
-// Jobs returns the jobs of all sessions of this process in the order of their
-// submission: the running jobs, and the latest hundred that have ended.
+// Jobs returns the jobs of all sessions of this process in the order of their submission: all
+// running jobs, and the latest 100 jobs that have ended.
 func (s *Session) Jobs() []Job {
 	status := s.app.Driver.Status()
 	jobs := make([]Job, len(status.Jobs))
@@ -94,10 +96,10 @@ func (s *Session) Jobs() []Job {
 	return jobs
 }
 
-// CancelJob ends a running job with [ErrCancelled] and kills its tasks; the cause
-// of the tasks' contexts includes the reason. It reports whether the job was
-// running. See [Task] for tasks that ignore their context.
+// CancelJob ends a running job with the error [ErrCancelled] and kills its tasks. The cause of the
+// tasks' contexts includes the reason. CancelJob reports whether the job was running. See [Task]
+// for tasks that ignore the end of their context.
 func (s *Session) CancelJob(id uint64, reason string) bool { return s.app.Driver.CancelJob(id, reason) }
 
-// CancelGroup cancels each running job of a [Group], and returns the number of jobs.
+// CancelGroup cancels each running job of a [Group], and returns how many jobs it has cancelled.
 func (s *Session) CancelGroup(name, reason string) int { return s.app.Driver.CancelGroup(name, reason) }

@@ -9,30 +9,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// ErrCommitDenied is the error that an attempt of a task returns if another attempt of the
-// task is committing or has committed its output. Returning it does not count as a failure
-// of the task. If the other attempt fails, the task runs again.
+// ErrCommitDenied is the error that a task attempt returns if another attempt of the same task is
+// committing or has committed its output. This error does not count as a failure of the task. If
+// the other attempt fails, the driver starts the task again.
 var ErrCommitDenied = function.ErrCommitDenied
 
-// errNoTask is returned by methods that need an executor if the Task does not run on one, as
-// in a unit test.
+// errNoTask is the error of methods that need the executor, if the Task does not run on an
+// executor, as in a unit test.
 var errNoTask = errors.New("the task does not run on an executor")
 
-// Task is one attempt of a task. It is also the context that the task function should pass
-// to the functions it calls. This context ends when the attempt is killed; [context.Cause]
-// then returns why.
+// Task is one attempt of a task. Task is also the context for the functions that the task function
+// calls. This context ends when the attempt is killed; [context.Cause] then returns the reason.
 //
-// Go cannot stop a function from outside. If a function does not return within
-// task.reaper.killTimeout after its attempt was killed, its executor is replaced
-// once the executor's other tasks have ended. Goroutines that a function starts
-// should end before it returns; the executor's log names those that do not.
+// Go cannot stop a function from outside. If a function has not returned task.reaper.killTimeout
+// after its attempt was killed, the executor accepts no more tasks, and the driver replaces the
+// executor once the executor's other tasks have ended. A task function should end the goroutines
+// that it starts before it returns; the executor's log names those that still run.
 type Task struct {
 	context.Context
 	call function.Call
 }
 
-// NewTask returns the Task of an attempt, for packages of bobbin that register task
-// functions themselves.
+// NewTask returns the Task of an attempt. It is for packages of bobbin that register task functions
+// without [Func].
 func NewTask(ctx context.Context, call function.Call) *Task { return &Task{Context: ctx, call: call} }
 
 // Value implements [context.Context]. Package storage uses it to count the bytes
@@ -47,7 +46,7 @@ func (t *Task) Value(key any) any {
 // Index returns the index of the task's input among the inputs of its job.
 func (t *Task) Index() int { return t.call.Index }
 
-// Attempt returns the number of this attempt among those of the task, from 0.
+// Attempt returns the number of this attempt among the attempts of the task, counted from 0.
 func (t *Task) Attempt() int { return t.call.AttemptNumber }
 
 // CPUs returns how many cores the task may use.
@@ -56,36 +55,35 @@ func (t *Task) CPUs() int { return t.call.CPUs }
 // ExecutorID returns the id of the executor that runs the attempt.
 func (t *Task) ExecutorID() string { return t.call.ExecutorID }
 
-// Host returns the host that runs the attempt, as the cluster manager names it.
+// Host returns the name of the host that runs the attempt, as the cluster manager spells it.
 func (t *Task) Host() string { return t.call.Host }
 
-// Resources returns the addresses of resources that the task may use, by
-// resource name, such as {"gpu": {"1"}}; nil if there are none. See [Resource].
+// Resources returns the addresses that the task may use of its executor's resources, by resource
+// name, such as {"gpu": {"1"}}. nil means none. See [Resource].
 func (t *Task) Resources() map[string][]string { return t.call.Resources }
 
 // Files returns the file systems: HDFS and the executor's local disk.
 func (t *Task) Files() *storage.Files { return storage.From(t.Context) }
 
-// SharedValue returns the value of the job's option [Shared]. Each call decodes
-// it again, so the caller may change the result.
+// SharedValue returns the value of the job's option [Shared]. Each call decodes the value again, so
+// the caller may modify the result.
 func SharedValue[T any](t *Task) (T, error) { return codec.Decode[T](t.call.Shared) }
 
-// Hold tells the driver that this executor keeps data under a key for later
-// tasks. With dynamic allocation, an idle executor that holds a key is not
-// stopped until [Session.Release] is called with the key, or until it was idle
-// for dynamicAllocation.cachedExecutorIdleTimeout, if that is set. Hold stores
-// nothing: the program itself keeps the data, which is lost with the executor.
-// Holding a key twice is the same as once.
+// Hold tells the driver that this executor stores data for later tasks under a key. With dynamic
+// allocation, the driver does not stop an idle executor that holds a key until [Session.Release] is
+// called with the key. If dynamicAllocation.cachedExecutorIdleTimeout is set, the driver stops the
+// executor after it has been idle for that time. Hold itself stores nothing: the program stores the
+// data, which is lost with the executor. A second Hold of the same key has no effect.
 func (t *Task) Hold(key string) {
 	if t.call.Hold != nil {
 		t.call.Hold(key)
 	}
 }
 
-// CanCommit asks the driver whether this attempt may make its output visible. At any time
-// only one attempt of a task may do so. If that attempt fails or is lost, the driver allows
-// another one, such as a speculative copy. If CanCommit returns false, the attempt must
-// return [ErrCommitDenied] instead of a result.
+// CanCommit asks the driver whether this attempt may make its output visible. The driver allows
+// only one attempt of a task at a time to do so. If that attempt fails or is lost, the driver may
+// allow another attempt, such as a speculative copy. If CanCommit returns false, the task function
+// must return [ErrCommitDenied].
 func (t *Task) CanCommit(ctx context.Context) (bool, error) {
 	if t.call.Driver == nil {
 		return false, errNoTask
@@ -93,8 +91,9 @@ func (t *Task) CanCommit(ctx context.Context) (bool, error) {
 	return t.call.Driver.CanCommit(ctx)
 }
 
-// CommitOutput calls commit if this attempt may make its output visible, and
-// otherwise returns [ErrCommitDenied]. The task should return the error:
+// CommitOutput calls commit if the driver allows this attempt to make its output visible (see
+// [Task.CanCommit]), and otherwise returns [ErrCommitDenied]. The task function should return the
+// error:
 //
 //	return n, task.CommitOutput(part.Commit)
 func (t *Task) CommitOutput(commit func() error) error {
@@ -108,10 +107,10 @@ func (t *Task) CommitOutput(commit func() error) error {
 	return commit()
 }
 
-// Barrier waits until every task of the job has called Barrier as many times as this task
-// has. The job must have the option [Barrier]. Barrier fails if a task has already ended, if
-// ctx ends, or if this task is killed, for example because another task failed. After one
-// failure, all further calls by this task fail.
+// Barrier waits until every task of the job has called Barrier as many times as this task has. The
+// job must have the option [Barrier]. Barrier fails if a task of the job has already ended, if ctx
+// ends, or if this task is killed, for example because another task failed. After a failure, all
+// further calls by this task fail.
 func (t *Task) Barrier(ctx context.Context) error {
 	if t.call.Driver == nil {
 		return errNoTask
@@ -119,14 +118,14 @@ func (t *Task) Barrier(ctx context.Context) error {
 	return t.call.Driver.Barrier(ctx)
 }
 
-// BarrierTask says where a task of a job with the option [Barrier] runs.
+// BarrierTask is the executor and the host of one task of a job with the option [Barrier].
 type BarrierTask struct {
 	ExecutorID string
 	Host       string
 }
 
-// BarrierTasks says where the tasks of the job run, in the order of their
-// inputs; nil if the job does not have the option [Barrier].
+// BarrierTasks returns the executors and hosts of the job's tasks in the order of the inputs. It
+// returns nil if the job does not have the option [Barrier].
 func (t *Task) BarrierTasks() []BarrierTask {
 	if t.call.Driver == nil {
 		return nil
