@@ -118,7 +118,7 @@ func (g *gate) before(next http.Handler) http.Handler {
 
 func (g *gate) isFromProxy(r *http.Request) bool {
 	if g.certificates != nil {
-		return g.certificates.areOf(r)
+		return g.certificates.isProxy(r)
 	}
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && g.admits(r.Context(), from.Addr().Unmap().WithZone(""))

@@ -58,13 +58,13 @@ func certificatesFrom(credentials *security.Credentials) (*certificates, error) 
 }
 
 // listener returns a listener that accepts TLS connections from inner, and requests client
-// certificates.
+// certificates. It does not verify them, because browsers have none: isProxy does.
 func (c *certificates) listener(inner net.Listener) net.Listener {
 	return tls.NewListener(inner, &tls.Config{Certificates: []tls.Certificate{c.page}, ClientAuth: tls.RequestClientCert})
 }
 
-// areOf reports whether the proxy has sent the request. A client with another certificate of the
+// isProxy reports whether the proxy has sent the request. A client with another certificate of the
 // same authority, such as the page of another application, is not the proxy.
-func (c *certificates) areOf(r *http.Request) bool {
+func (c *certificates) isProxy(r *http.Request) bool {
 	return r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && slices.ContainsFunc(c.proxy, r.TLS.PeerCertificates[0].Equal)
 }
