@@ -189,7 +189,7 @@ func (n *node) createIn(local string, id MapID, write func(*sealWriter) ([]int64
 	if err != nil {
 		return "", nil, err
 	}
-	buffered := bufio.NewWriterSize(file, sealedSize)
+	buffered := bufio.NewWriterSize(file, sealedChunkSize)
 	sections := newSealWriter(buffered, n.seal(data))
 	offsets, err = write(sections)
 	if err = errors.Join(err, buffered.Flush(), file.Close()); err != nil {

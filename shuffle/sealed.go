@@ -21,9 +21,9 @@ import (
 // number in the section, and whether the chunk is the section's last. So a reader detects a
 // chunk that was changed or moved, and a section that was truncated.
 const (
-	chunkSize  = 64 << 10 // bytes in a chunk before sealing; the last chunk of a section may have fewer
-	sealSize   = 16       // bytes that sealing adds to a chunk
-	sealedSize = chunkSize + sealSize
+	chunkSize       = 64 << 10 // bytes in a chunk before sealing; the last chunk of a section may have fewer
+	sealOverhead    = 16       // bytes that sealing adds to a chunk
+	sealedChunkSize = chunkSize + sealOverhead
 )
 
 // deriveKey derives a key of 32 bytes from the application's secret. Each purpose has a
@@ -62,15 +62,15 @@ func chunkNonce(partition int, chunk int64, last bool) []byte {
 // sealedLength returns the sealed length, in bytes, of a section that has length bytes before
 // sealing.
 func sealedLength(length int64) int64 {
-	return length + (length+chunkSize-1)/chunkSize*sealSize
+	return length + (length+chunkSize-1)/chunkSize*sealOverhead
 }
 
 // unsealedLength returns the length, in bytes, that a section had before sealing. sealed is
 // its sealed length. unsealedLength fails with block.ErrDamaged if sealed is not a length that
 // a sealed section can have.
 func unsealedLength(sealed int64) (int64, error) {
-	chunks := (sealed + sealedSize - 1) / sealedSize
-	if length := sealed - chunks*sealSize; length >= 0 && sealedLength(length) == sealed {
+	chunks := (sealed + sealedChunkSize - 1) / sealedChunkSize
+	if length := sealed - chunks*sealOverhead; length >= 0 && sealedLength(length) == sealed {
 		return length, nil
 	}
 	return 0, fmt.Errorf("%w: no sealed section has %d bytes", block.ErrDamaged, sealed)
@@ -159,9 +159,9 @@ func (u *unsealer) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		if u.buffer == nil {
-			u.buffer = make([]byte, min(u.left, sealedSize))
+			u.buffer = make([]byte, min(u.left, sealedChunkSize))
 		}
-		sealed := u.buffer[:min(u.left, sealedSize)]
+		sealed := u.buffer[:min(u.left, sealedChunkSize)]
 		if _, err := io.ReadFull(u.input, sealed); err != nil {
 			return 0, err
 		}
@@ -180,19 +180,19 @@ func (u *unsealer) Read(p []byte) (int, error) {
 // sealedFile reads a sealed data file as if it were not sealed. Only one goroutine may use
 // it.
 type sealedFile struct {
-	file    *os.File
-	seal    cipher.AEAD
-	offsets []int64 // where sections begin in the decrypted file, and where the last one ends
-	sealed  []int64 // where sections begin in the sealed file, and where the last one ends
+	file          *os.File
+	seal          cipher.AEAD
+	offsets       []int64 // where sections begin in the decrypted file, and where the last one ends
+	sealedOffsets []int64 // where sections begin in the sealed file, and where the last one ends
 
 	opened []byte // the most recently read chunk, decrypted
 	at     int64  // offset of opened in the decrypted file
 }
 
 func newSealedFile(file *os.File, seal cipher.AEAD, offsets []int64) *sealedFile {
-	f := &sealedFile{file: file, seal: seal, offsets: offsets, sealed: make([]int64, len(offsets))}
+	f := &sealedFile{file: file, seal: seal, offsets: offsets, sealedOffsets: make([]int64, len(offsets))}
 	for i := range len(offsets) - 1 {
-		f.sealed[i+1] = f.sealed[i] + sealedLength(offsets[i+1]-offsets[i])
+		f.sealedOffsets[i+1] = f.sealedOffsets[i] + sealedLength(offsets[i+1]-offsets[i])
 	}
 	return f
 }
@@ -229,8 +229,8 @@ func (f *sealedFile) load(offset int64) error {
 	chunk := (offset - begin) / chunkSize
 	f.at = begin + chunk*chunkSize
 	length := min(end-f.at, chunkSize)
-	sealed := slices.Grow(f.opened, int(length+sealSize))[:length+sealSize]
-	if _, err := f.file.ReadAt(sealed, f.sealed[partition]+chunk*sealedSize); err != nil {
+	sealed := slices.Grow(f.opened, int(length+sealOverhead))[:length+sealOverhead]
+	if _, err := f.file.ReadAt(sealed, f.sealedOffsets[partition]+chunk*sealedChunkSize); err != nil {
 		return noEOF(err)
 	}
 	opened, err := openChunk(f.seal, sealed, partition, chunk, f.at+length == end)

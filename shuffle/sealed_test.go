@@ -108,16 +108,16 @@ func TestSealedSectionsAreNothingElse(t *testing.T) {
 	stored := file.Bytes()
 	section := stored[:w.offsets[1]]
 	for name, u := range map[string]unsealer{
-		"the end is missing":   {input: bytes.NewReader(section), seal: seal, left: 2 * sealedSize},
+		"the end is missing":   {input: bytes.NewReader(section), seal: seal, left: 2 * sealedChunkSize},
 		"another partition":    {input: bytes.NewReader(stored[w.offsets[1]:]), seal: seal, left: w.offsets[1]},
-		"the beginning misses": {input: bytes.NewReader(section[sealedSize:]), seal: seal, left: 2 * sealedSize},
+		"the beginning misses": {input: bytes.NewReader(section[sealedChunkSize:]), seal: seal, left: 2 * sealedChunkSize},
 		"another output":       {input: bytes.NewReader(section), seal: newSeal([]byte("secret"), "other"), left: w.offsets[1]},
 		"another application":  {input: bytes.NewReader(section), seal: newSeal([]byte("other"), "name"), left: w.offsets[1]},
 	} {
 		_, err := io.ReadAll(&u)
 		require.ErrorIs(t, err, block.ErrDamaged, name)
 	}
-	for _, length := range []int64{1, sealSize, sealedSize + 3, sealedSize + sealSize} {
+	for _, length := range []int64{1, sealOverhead, sealedChunkSize + 3, sealedChunkSize + sealOverhead} {
 		_, err := unsealedLength(length)
 		require.ErrorIs(t, err, block.ErrDamaged, length)
 	}

@@ -49,7 +49,7 @@ func TestASecretThatIsAKeyIsNotStretched(t *testing.T) {
 
 // Programs on a worker receive the derived key instead of the secret, because the user may use
 // the secret elsewhere too, and because they need not derive the key again.
-func TestHandWritesTheKey(t *testing.T) {
+func TestWriteForChildWritesTheKey(t *testing.T) {
 	c := fromSecret(t, secret)
 	handed, err := c.WriteForChild(t.TempDir())
 	require.NoError(t, err)
