@@ -75,8 +75,8 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Bytes returns the block's bytes from offset from (inclusive) to offset to (exclusive). The
-// caller must not change the returned bytes. The errors are those of ReadAt.
+// Bytes returns the block's bytes at the offsets from <= offset < to. The caller must not change
+// the returned bytes. The errors are those of ReadAt.
 func (r *Reader) Bytes(from, to int64) ([]byte, error) {
 	if from < 0 || from > to || to > r.block.size {
 		return nil, fmt.Errorf("read block %s: bytes %d to %d of %d", r.block.id, from, to, r.block.size)

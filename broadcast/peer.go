@@ -97,7 +97,7 @@ func (p *Peer) Load(ctx context.Context, v Value) ([]byte, error) {
 	return encoded, nil
 }
 
-// homes fetches from a source the data port addresses of the registered executors.
+// homes fetches from a source the addresses of the registered executors' data ports.
 func (p *Peer) homes(ctx context.Context, source string) ([]string, error) {
 	for list, err := range p.options.Peers.Fetch(ctx, source, homesID) {
 		if err != nil {

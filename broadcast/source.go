@@ -28,7 +28,7 @@ type Source struct {
 	homes   map[string]struct{} // host:port of the data ports of the registered executors
 }
 
-// sentValue is a value of a source.
+// sentValue is a value that a source stores, and how much of it peers requested.
 type sentValue struct {
 	Value
 	sent int64 // size in bytes of all pieces that peers requested; a piece counts once for each request

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// maxPiece is the size in bytes of a source's pieces, except a value's last one.
+// maxPiece is the size in bytes of a source's pieces, except the last piece of each value.
 const maxPiece = 4 << 20
 
 // homesID is the id of the block with the addresses of the homes.
@@ -25,7 +25,7 @@ type Value struct {
 	_        struct{} `cbor:",toarray"`
 	ID       uint64
 	Size     int64  // of the encoded value, in bytes
-	Piece    int64  // size of its pieces, except the last one
+	Piece    int64  // of each piece except the last one, in bytes
 	Checksum uint64 // of the encoded value
 	Source   string // host:port of the source's data port; "" if it has none
 }

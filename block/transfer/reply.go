@@ -22,7 +22,7 @@ type reply struct {
 	address    string
 	connection *tls.Conn
 	input      *bufio.Reader
-	detach     func() bool // after this call, the end of ctx does not close the connection
+	detach     func() bool // once detach was called, the end of ctx does not close the connection
 	pending    int         // number of blocks that next has yet to return
 	current    *Block
 	err        error // error of the connection; if not nil, nothing more can be read

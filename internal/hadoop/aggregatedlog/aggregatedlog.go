@@ -71,8 +71,8 @@ func Open(file io.ReaderAt, size, complete int64, application string) (File, err
 	return nil, fmt.Errorf("%w: it begins neither as a TFile nor as an indexed file of %s", ErrFormat, application)
 }
 
-// asFormatError wraps err in ErrFormat if err wraps format, a decoder's error for invalid
-// input. It returns other errors unchanged.
+// asFormatError returns an error that wraps both ErrFormat and err if err wraps format, a
+// decoder's error for invalid input. It returns other errors unchanged.
 func asFormatError(err, format error) error {
 	if errors.Is(err, format) {
 		return fmt.Errorf("%w: %w", ErrFormat, err)

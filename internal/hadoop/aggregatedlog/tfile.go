@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// Keys of records that are not container IDs (AggregatedLogFormat.java).
+// Keys of the records that contain no container's logs (AggregatedLogFormat.java).
 const (
 	ownerKey   = "APPLICATION_OWNER"
 	aclsKey    = "APPLICATION_ACL"

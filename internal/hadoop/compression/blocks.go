@@ -39,7 +39,7 @@ type blockReader struct {
 	// fails if the content has more than limit bytes.
 	decode  func(dst, chunk []byte, limit int) ([]byte, error)
 	chunk   bytes.Buffer
-	buffer  []byte // dst for decode
+	buffer  []byte // argument dst of decode
 	content []byte // the unread rest of the current chunk's content
 	left    int    // bytes of the current block's content that later chunks contain
 	err     error

@@ -17,7 +17,7 @@ type bzip2Block struct {
 
 	// After a byte that occurs 4 times in a row, the next element is the number of the byte's
 	// further repetitions.
-	last     byte   // the last byte of the content
+	last     byte   // the last byte that was read
 	run      int    // number of elements in a row that were equal to last, at most 4
 	repeat   int    // number of repetitions of last that have not been read
 	checksum uint32 // checksum of the content that has been read
@@ -171,7 +171,7 @@ func readBzip2Symbols(in *bitReader) (*bzip2Symbols, error) {
 func (s *bzip2Symbols) order(in *bitReader, order []uint32) ([]uint32, error) {
 	var recent moveToFront
 	copy(recent[:], s.used)
-	run, weight := 0, 1 // run is a base-2 number with the digits 1 (symbol 0) and 2 (symbol 1)
+	run, weight := 0, 1 // run is a number in bijective base 2, with the digits 1 (symbol 0) and 2 (symbol 1)
 	last := uint16(len(s.used) + 1)
 	for _, selector := range s.selectors {
 		code := &s.codes[selector]

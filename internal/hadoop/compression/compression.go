@@ -93,7 +93,7 @@ func ByClass(class string) (Codec, error) {
 }
 
 // NewReader returns a reader of the decompressed content of r. It may read the beginning of r,
-// and fails if that is not in the codec's format. If r ends too early, reads return
+// and fails if the beginning is not in the codec's format. If r ends too early, reads return
 // io.ErrUnexpectedEOF. The reader's Close frees resources, but does not close r.
 func (c Codec) NewReader(r io.Reader) (io.ReadCloser, error) {
 	opened, release, err := c.open(r)

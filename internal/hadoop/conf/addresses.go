@@ -252,8 +252,8 @@ func splitHostPort(address, defaultPort string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// isWildcard reports whether host is a wildcard address, such as 0.0.0.0, at which only a
-// server can listen.
+// isWildcard reports whether host is a wildcard address, such as 0.0.0.0: a server can listen
+// at it, but a client cannot connect to it.
 func isWildcard(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsUnspecified()

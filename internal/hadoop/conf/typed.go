@@ -36,7 +36,7 @@ func (c *Config) text(key string) (string, error) {
 }
 
 // invalid returns an error that states the value of key, where it was set, and what the value
-// should be. want is that text, such as "a whole number".
+// should be. want describes a valid value, such as "a whole number".
 func (c *Config) invalid(key, want string) error {
 	s, _ := c.lookup(key)
 	return fmt.Errorf("%s = %q (set in %s) is not %s", key, strings.TrimSpace(s.value), s.source, want)

@@ -174,8 +174,8 @@ func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	}
 }
 
-// dial tries to connect for the calls that wait for try. After a network error, or if the
-// server is on standby, the next attempt uses the next address.
+// dial tries to connect, and then wakes the calls that wait for the attempt. After a network
+// error, or if the server is on standby, the next attempt uses the next address.
 func (c *Client) dial(try *attempt, token security.Token) {
 	defer c.running.Done()
 	opened, err := open(c.ctx, try.address, c.id, token, c.options)
@@ -205,7 +205,7 @@ func (c *Client) dial(try *attempt, token security.Token) {
 	c.current = try.connection
 }
 
-// forget removes a connection that has ended from c.
+// forget removes from the client a connection that has ended.
 func (c *Client) forget(connection *connection) {
 	defer c.running.Done()
 	c.mu.Lock()

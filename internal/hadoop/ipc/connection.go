@@ -23,7 +23,7 @@ var errIdleConnection = errors.New("the connection was idle")
 type pendingCall struct {
 	id    int32
 	frame []byte
-	sent  bool // the writer has begun to send frame
+	sent  bool // the goroutine write has begun to send the frame
 	// waiting is set to false when the caller stops waiting. A call that was sent stays in
 	// connection.calls until its response arrives, so that the connection detects a silent
 	// server.
@@ -57,7 +57,7 @@ type connection struct {
 	mu         sync.Mutex
 	failed     error // why the connection ended; nil while it is open
 	calls      map[int32]*pendingCall
-	unanswered int // number of sent calls in calls
+	unanswered int // number of elements of calls that were sent
 	// heard is the start of the server's silence: the time when the server last sent data or,
 	// if later, when a call was sent while no other call was unanswered. used is the time when
 	// a call last began or ended.

@@ -16,8 +16,8 @@ import (
 
 const cacheVariable = "KRB5CCNAME"
 
-// loadCache reads the user's ticket cache. name is the cache's name or the path of its file,
-// and from, for messages, is the setting that determines the name.
+// loadCache reads the user's ticket cache. name is the cache's name or the path of its file.
+// from is the setting that determines the name, for error messages.
 func (s *settings) loadCache() (cache *credentials.CCache, name, from string, err error) {
 	name, from = s.nameOfCache()
 	if kept, byDaemon := strings.CutPrefix(name, kcmPrefix); byDaemon {

@@ -34,7 +34,8 @@ var remedies = map[int32]string{
 }
 
 // explain returns an error that wraps err, an error of gokrb5. Its text says what failed and,
-// for a known cause, what to do. what is the failed action, such as "get a ticket for nn/host".
+// for a known cause, what to do. The parameter what is the failed action, such as "get a ticket
+// for nn/host".
 func (c *Client) explain(err error, what, realm string) error {
 	text := err.Error()
 	remedy := ""
@@ -59,8 +60,8 @@ func (c *Client) explain(err error, what, realm string) error {
 	return &explained{text: "kerberos: cannot " + what + ": " + remedy, cause: err}
 }
 
-// explained is an error whose message consists of text and of the KDC's part of cause's message
-// (see shorten).
+// explained is an error whose message is the field text, followed by the KDC's part of the
+// message of the field cause (see shorten).
 type explained struct {
 	text  string
 	cause error

@@ -35,7 +35,7 @@ type roundTripper struct {
 	cookies map[string]string // values of authCookie, by scheme and host
 }
 
-// CloseIdleConnections closes base's idle connections.
+// CloseIdleConnections closes the idle connections of r.base.
 func (r *roundTripper) CloseIdleConnections() {
 	if closer, ok := r.base.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()

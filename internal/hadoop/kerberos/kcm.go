@@ -85,8 +85,8 @@ func askKCM(conn io.ReadWriter, operation uint16, argument []byte) ([]byte, erro
 	if _, err := conn.Write(request); err != nil {
 		return nil, err
 	}
-	// The length is that of the daemon's error code and the answer, without the transport's
-	// error code.
+	// Length is the size in bytes of Code, which is the daemon's error code, and of the answer.
+	// Transport, the transport's error code, does not count.
 	var header struct {
 		Length          uint32
 		Transport, Code int32

@@ -35,9 +35,8 @@ const (
 func Directory(local, mapID string) string { return filepath.Join(local, "output", mapID) }
 
 // ServiceData returns the service's data for the launch context of containers: a token, of
-// which the service uses only the password. On each node, the service accepts only requests
-// with the password that the launch context of the application's most recently started container
-// had.
+// which the service uses only the password. On each node, the service accepts only one password
+// for an application: the password in the launch context of the container that started last.
 func ServiceData(password []byte) []byte {
 	return security.Token{Password: password}.Encode()
 }

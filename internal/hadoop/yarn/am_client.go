@@ -56,14 +56,14 @@ func (c *AMClient) Close() error { return c.rpc.Close() }
 
 // RegisterRequest is the registration of an ApplicationMaster.
 type RegisterRequest struct {
-	Host        string // host name on which the ApplicationMaster runs
+	Host        string // name of the host on which the ApplicationMaster runs
 	RPCPort     int32  // port on Host of an RPC server for clients; -1 for none
 	TrackingURL string // the application's web interface; "" for none
 }
 
 // RegisterResponse is the answer to a registration.
 type RegisterResponse struct {
-	MaxResource Resource // size of the largest container
+	MaxResource Resource // size of the largest container that the application can get
 	Queue       string   // queue in which the application runs
 	// NMTokens are for the nodes of containers that earlier attempts started and that still
 	// run.

@@ -110,8 +110,8 @@ func ParseContainerID(s string) (ContainerID, error) {
 	return ContainerID{Attempt: attempt, ID: epoch<<epochShift | n[3]}, nil
 }
 
-// parseID returns the numbers in "prefix_n_n…", one for each element of bits. The element is
-// the largest number of bits that the number may have. Negative numbers are malformed.
+// parseID returns the numbers in "prefix_n_n…". For each number, bits has an element: the most
+// bits that the number may have. Negative numbers are malformed.
 func parseID(s, prefix string, bits ...int) ([]int64, error) {
 	parts := strings.Split(s, "_")
 	if len(parts) != len(bits)+1 || parts[0] != prefix {

@@ -31,8 +31,8 @@ const (
 	// PublicVisibility shares the file among all users of the node, who must all be
 	// allowed to read it and to search its parent directories.
 	PublicVisibility      Visibility = 1
-	PrivateVisibility     Visibility = 2 // shares it among the applications of the submitting user
-	ApplicationVisibility Visibility = 3 // shares it among the containers of the application
+	PrivateVisibility     Visibility = 2 // shares the file among the applications of the submitting user
+	ApplicationVisibility Visibility = 3 // shares the file among the containers of the application
 )
 
 // LocalResource is a file that a NodeManager fetches ("localizes") for a container.

@@ -5,8 +5,8 @@ import "github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 // Preemption is the ResourceManager's notice that it will preempt containers.
 type Preemption struct {
 	Strict []ContainerID // containers that will be killed in any case
-	// Containers will be killed unless the application itself releases containers with the
-	// amounts in Resources in time.
+	// Containers lists the containers that will be killed unless the application itself
+	// releases, in time, containers with the amounts in Resources.
 	Containers []ContainerID
 	Resources  []ResourceRequest
 }

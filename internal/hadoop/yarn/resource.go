@@ -21,7 +21,7 @@ const (
 type Resource struct {
 	MemoryMB int64            // MiB
 	VCores   int32            // virtual cores
-	Others   map[string]int64 // other resource types by name, such as "yarn.io/gpu", in the cluster's unit
+	Others   map[string]int64 // amounts of other types by name, such as "yarn.io/gpu", in the cluster's units
 }
 
 // String returns the amounts, such as "1024 MB, 2 vcores, 1 yarn.io/gpu".

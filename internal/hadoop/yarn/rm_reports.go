@@ -51,8 +51,8 @@ type ApplicationReport struct {
 	State    ApplicationState
 	Progress float64   // from 0 to 1
 	Attempt  AttemptID // the current attempt; zero before the first attempt
-	// Host and RPCPort are the values of the ApplicationMaster's registration; "N/A" and -1
-	// before the registration.
+	// Host and RPCPort are those that the ApplicationMaster registered; "N/A" and -1 before the
+	// registration.
 	Host        string
 	RPCPort     int32
 	TrackingURL string
@@ -145,7 +145,7 @@ func (c *RMClient) Applications(ctx context.Context, f ApplicationFilter) ([]App
 // AttemptReport describes an attempt of an application.
 type AttemptReport struct {
 	ID        AttemptID
-	Host      string      // value of the ApplicationMaster's registration; "N/A" before the registration
+	Host      string      // host that the ApplicationMaster registered; "N/A" before the registration
 	Container ContainerID // the ApplicationMaster's container; zero before its allocation
 	Started   time.Time
 	Finished  time.Time // zero before the attempt has ended

@@ -27,9 +27,8 @@ type KDC struct {
 
 // New creates the database and the configuration of a KDC that will listen at address,
 // host:port. The host is an IPv4 address, or a name that the KDC and its clients can resolve.
-// If encryption is not "", it is the only type of all keys, such as
-// "aes256-cts-hmac-sha384-192", and the only type that clients request. New does not start the
-// KDC.
+// encryption is an encryption type, such as "aes256-cts-hmac-sha384-192". If it is not "", all
+// keys have this type, and clients request no other type. New does not start the KDC.
 func New(ctx context.Context, dir, address, encryption string) (*KDC, error) {
 	k := &KDC{Dir: dir, Address: address}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -47,8 +46,8 @@ func New(ctx context.Context, dir, address, encryption string) (*KDC, error) {
 			only += key + " = " + encryption + "\n"
 		}
 	}
-	// Clients must not use DNS: it has no records of this realm, or of hosts on loopback, whose
-	// names are addresses.
+	// Clients must not use DNS: it has no records of this realm. On loopback, the names of hosts
+	// are IP addresses.
 	krb5 := fmt.Sprintf(`[libdefaults]
 default_realm = %[1]s
 dns_lookup_kdc = false
@@ -142,8 +141,8 @@ func (k *KDC) Admin(ctx context.Context, script string) error {
 	return nil
 }
 
-// Init runs kinit, which requests a ticket with the password and stores it in the ticket cache
-// that cache names.
+// Init runs kinit, which requests a ticket with the password and stores it in a ticket cache.
+// cache is the ticket cache's name.
 func (k *KDC) Init(ctx context.Context, cache, principal, password string, flags ...string) error {
 	cmd := exec.CommandContext(ctx, "kinit", append(flags, "-c", cache, principal)...)
 	cmd.Env = append(os.Environ(), k.Environ()...)

@@ -40,8 +40,8 @@ type direction struct {
 }
 
 // newDigestLayer returns the security layer of the client or, if client is false, of the
-// server. It returns nil for QOP Auth. key is H(A1), and name the cipher for AuthConf.
-// peerMaxBuf is the largest wrapped piece, in bytes, that the peer accepts.
+// server. It returns nil for QOP Auth. key is H(A1). The parameter name is the name of the
+// cipher, for AuthConf. peerMaxBuf is the largest wrapped piece, in bytes, that the peer accepts.
 func newDigestLayer(key [md5.Size]byte, qop QOP, name digestCipher, client bool, peerMaxBuf int) (Layer, error) {
 	if qop == Auth {
 		return nil, nil

@@ -26,7 +26,8 @@ type SecurityContext interface {
 	Unwrap(token []byte) (data []byte, sealed bool, err error)
 }
 
-// gssapiBits are the bits of the qualities of protection in a mask (RFC 4752, 3.1).
+// gssapiBits are the bits that stand for qualities of protection in the server's offer and in the
+// client's answer (RFC 4752, 3.1).
 var gssapiBits = map[QOP]byte{Auth: 1, AuthInt: 2, AuthConf: 4}
 
 // gssapiClient is the client's side of an exchange (RFC 4752, 3.1). Step does not return the
