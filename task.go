@@ -21,10 +21,11 @@ var errNoTask = errors.New("the task does not run on an executor")
 // Task is one attempt of a task. Task is also the context for the functions that the task function
 // calls. This context ends when the attempt is killed; [context.Cause] then returns the reason.
 //
-// Go cannot stop a function from outside. If a function has not returned task.reaper.killTimeout
-// after its attempt was killed, the executor accepts no more tasks, and the driver replaces the
-// executor once the executor's other tasks have ended. A task function should end the goroutines
-// that it starts before it returns; the executor's log names those that still run.
+// Go cannot stop a function from outside. If a task function still runs when
+// task.reaper.killTimeout has passed since its attempt was killed, the executor accepts no more
+// tasks, and the driver replaces the executor once the executor's other tasks have ended. Before a
+// task function returns, it should end the goroutines that it has started. The executor's log names
+// the goroutines that still run.
 type Task struct {
 	context.Context
 	call function.Call

@@ -67,7 +67,8 @@ func (c *sharedInput) collect(t *bobbin.Task, outcome *Outcome, attempt invocati
 	return nil
 }
 
-// exceeded describes the limit that these numbers exceed; "" for none.
+// exceeded describes the limit that is exceeded by this number of files or by their total size in
+// bytes; "" if neither exceeds a limit.
 func (l Limits) exceeded(files int, bytes int64) string {
 	switch {
 	case l.Files > 0 && files > l.Files:

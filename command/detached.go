@@ -80,8 +80,8 @@ func ReadSavedPlan(ctx context.Context, files *storage.Files, directory string) 
 	return plan, nil
 }
 
-// MoveTo replaces the submitter's working directory, in all target paths below it, by another
-// directory.
+// MoveTo moves all target paths that are below the submitter's working directory: it replaces the
+// path of that directory by directory.
 func (p *Plan) MoveTo(directory string) {
 	move := func(path string) string {
 		below, err := filepath.Rel(p.Detached.Directory, path)

@@ -237,7 +237,7 @@ func (e *engine) step(ctx context.Context, number int) error {
 }
 
 // maxKeptFailures is the maximum number of failed tasks of a step that the step's error contains.
-// The driver stores the output of only as many failed tasks.
+// The driver stores the output of at most this number of failed tasks.
 const maxKeptFailures = 10
 
 // stepError returns the error of a step with failed tasks: the error and output of the first task,

@@ -91,7 +91,7 @@ func newRecorder(ctx context.Context, files *storage.Files, directory string) (*
 		files: files, directory: directory, prefix: fmt.Sprintf("%020d", start),
 		records: make(chan record, 64), stop: make(chan context.Context), done: make(chan error, 1),
 	}
-	// Without cancel, so that pending records are written after the driver's context has ended.
+	// Records that are pending when the driver's context ends must still be written.
 	go func() { r.done <- r.loop(context.WithoutCancel(ctx)) }()
 	return r, nil
 }

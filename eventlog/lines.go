@@ -49,8 +49,9 @@ func (l *jsonLines) add(lines []byte, b *events.Batch) []byte {
 	return appendSplit(lines, typeMemory, memoryColumns, b.Memory)
 }
 
-// endedOf returns the attempts that have ended, and stores the running ones in l.launched. If the
-// driver recalled an attempt before the log contained its launch, endedOf omits the attempt.
+// endedOf returns the attempts that have ended, and stores the running ones in l.launched. It omits
+// an attempt that the driver recalled from the executor's queue before the log contained the
+// attempt's launch.
 func (l *jsonLines) endedOf(attempts []events.Attempt) []events.Attempt {
 	l.ended = l.ended[:0]
 	for i := range attempts {

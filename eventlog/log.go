@@ -57,7 +57,7 @@ type format interface {
 	// flush is called before the end of a frame. It appends the lines that the frame must still
 	// contain, if any, to the buffer named lines.
 	flush(lines []byte) []byte
-	// gap appends a line that records that lines of this total size in bytes are missing.
+	// gap appends a line that records the total size in bytes of lines that were dropped.
 	gap(lines []byte, bytes int64) []byte
 	// end returns the last bytes of the file. offset is the position at which they will be written.
 	end(encoder *zstd.Encoder, summary *events.Snapshot, offset int64) []byte

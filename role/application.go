@@ -59,7 +59,7 @@ func FromContext(ctx context.Context) *Application {
 }
 
 // HideProgress erases the progress line if the program's stdout is the same terminal. Callers call
-// it after each job, before they return to the driver function, because that function may print.
+// it after each job, before they return to the driver function, which may then print text.
 func (a *Application) HideProgress() {
 	if a.terminal != nil && a.terminal.console != nil {
 		a.terminal.console.HideShared()

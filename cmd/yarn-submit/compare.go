@@ -130,8 +130,8 @@ func summarizeRun(state *events.Snapshot) applicationSums {
 	return r
 }
 
-// skew returns the longest duration of a successful attempt divided by the median, rounded to one
-// decimal; 0 if no attempt succeeded.
+// skew returns the longest duration of a successful attempt divided by the median duration, rounded
+// to one decimal; 0 if no attempt succeeded.
 func (s *stageSums) skew() float64 {
 	if len(s.durations) == 0 {
 		return 0

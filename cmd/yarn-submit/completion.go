@@ -100,8 +100,8 @@ func completeFromCluster(c *cobra.Command, ask func(ctx context.Context, cluster
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completeApplication completes an application id, the newest first. For the command kill, it
-// returns only applications that have not ended.
+// completeApplication completes an application id. It returns the ids of the newest applications
+// first and, for the command kill, only of applications that have not ended.
 func completeApplication(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

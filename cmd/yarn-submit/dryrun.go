@@ -56,7 +56,8 @@ func (w *runJob) printDryRun(t terminal, asJSON bool) error {
 	return err
 }
 
-// hideInherited sets the values in w.job that come from the environment to inheritedValue.
+// hideInherited replaces the values in w.plan that come from the environment of this process by
+// inheritedValue.
 func (w *runJob) hideInherited() {
 	if w.job == nil {
 		return

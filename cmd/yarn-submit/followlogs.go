@@ -22,8 +22,8 @@ type logPrinter struct {
 	stop     context.CancelCauseFunc // nil until the application is submitted
 }
 
-// errApplicationEnded is the cause with which the method end cancels FollowLogs, if FollowLogs has
-// not returned lastLinesTimeout after the end of the application.
+// errApplicationEnded is the cause with which the method end cancels FollowLogs, if FollowLogs still
+// runs when lastLinesTimeout has passed since the end of the application.
 var errApplicationEnded = errors.New("the application is over")
 
 // checkLogs fails if --logs is combined with flags or settings that exclude it.
@@ -58,8 +58,8 @@ func (s programRun) followLogs(ctx context.Context, t terminal, cluster clusterC
 	return printed.end
 }
 
-// begin prints an application's log lines in the background. Printing continues after ctx has
-// ended, so that the user sees the last lines of the application, which is then killed.
+// begin prints an application's log lines in the background. When ctx ends, the application is
+// killed, but printing continues, so that the user sees the application's last lines.
 func (s *logPrinter) begin(ctx context.Context, id string) {
 	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group.Go(func() {

@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runInPlace replaces this process by the program, which runs the driver. It returns under the same
-// conditions as the function replace.
+// runInPlace replaces this process by the program, which runs the driver. It returns an error if
+// the settings or the program do not allow this. For other cases in which it returns, see replace.
 func (s programRun) runInPlace(t terminal) error {
 	properties := s.settings.Map()
 	if s.verbose && !s.settings.IsSet(config.LogLevel.Name()) {

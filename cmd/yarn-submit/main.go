@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	// The cluster starts this binary in these roles for yarn-submit run. They have no command line.
+	// For yarn-submit run, the cluster starts this binary in these roles, without arguments.
 	switch launch.Role(os.Getenv(launch.EnvRole)) {
 	case launch.RoleExecutor, launch.RoleLauncher, launch.RoleMaster, launch.RoleWorker, launch.RoleGuard:
 		command.Main(nil)

@@ -56,7 +56,8 @@ const (
 	colourReset  = "\x1b[0m"
 )
 
-// stateColour returns the escape sequence for the colour of a state or final status; "" for none.
+// stateColour returns the escape sequence for the colour of a state or final status; "" if the
+// state has no colour.
 func stateColour(state string) string {
 	switch state {
 	case "RUNNING", "SUCCEEDED":

@@ -176,7 +176,7 @@ func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 // errors joined with err, and err comes last.
 func (w *waitResults) end(ctx context.Context, report *client.Report, err error) error {
 	if w.files == nil {
-		return err // no results, or those of another user
+		return err // there are no results, or only another user can collect them
 	}
 	collector := &resultCollector{
 		terminal: w.terminal, files: w.files, maxAge: config.CacheMaxAge.In(w.settings),

@@ -79,8 +79,8 @@ type Pages struct {
 	lanes    map[string]renderedLanes // by query; each element has its own version
 }
 
-// renderedLanes are the lanes for a query, in JSON. version is the version of the pages, and at
-// the time at which the lanes were computed.
+// renderedLanes are the lanes for a query, in JSON. The field version is the version of the pages
+// for which the lanes were computed, and at is the time of this computation.
 type renderedLanes struct {
 	renderedPage
 	version string

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// profileTime is the duration of profiles of the types that cover a duration, such as CPU
-	// profiles.
+	// profileTime is the length of the period that a profile covers. Profiles of the current
+	// state, such as of the heap, ignore it.
 	profileTime = 5 * time.Second
 	// maxProfiles is the maximum number of profiles that are stored for download.
 	maxProfiles = 5

@@ -91,8 +91,8 @@ func words(name string) string {
 	return b.String()
 }
 
-// describe returns a description of an event, with links to the jobs, executors and so on in
-// it.
+// describe returns a description of an event, with links to the jobs, executors and so on that
+// the event names.
 func describe(event events.Event) []cell {
 	onExecutor := func(id, rest string) []cell {
 		return []cell{linked("Executor "+id, to(executorPage, "id", id)), text(rest)}

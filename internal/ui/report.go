@@ -25,8 +25,8 @@ const (
 	// reportJobs and reportSets limit the numbers of jobs and of stages in a report.
 	reportJobs = 20
 	reportSets = 60
-	// These constants limit the number of characters of titles, of other texts, and of notes
-	// and stacks, in this order.
+	// These constants limit the numbers of characters: maxTitle of a title, maxCellText of a
+	// fact's or table's cell, and maxTextBlock of a note or a stack.
 	maxTitle     = 200
 	maxCellText  = 1000
 	maxTextBlock = 8000
@@ -110,7 +110,7 @@ func reportParts(v view) []reportPart {
 	return parts
 }
 
-// mostImportant returns at most reportJobs jobs: first the jobs that failed or have failed or
+// mostImportant returns at most reportJobs jobs: first the failed jobs and the jobs with failed or
 // lost attempts, then the others. In both groups, jobs with more time in tasks come first.
 func (v view) mostImportant() []*events.Job {
 	all := slices.Clone(v.Jobs)

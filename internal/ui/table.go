@@ -18,7 +18,8 @@ type query struct{ values url.Values }
 func (q query) get(key string) string { return q.values.Get(key) }
 
 // with returns a link to the same page with some parameters changed. pairs are keys and values.
-// An empty value removes a parameter. The parameter "since" is always removed.
+// An empty value removes a parameter. The parameter "since" is always removed, because only the
+// script that updates the page uses it.
 func (q query) with(pairs ...string) string {
 	values := url.Values{}
 	for key, value := range q.values {

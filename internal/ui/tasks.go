@@ -50,8 +50,8 @@ func (v view) measurements(set uint64) map[uint32]*events.Measurement {
 }
 
 // measuredTable lists attempts as attemptTable does, with additional columns for the
-// measurements of their tasks. measured contains these by the index of the task, so all
-// attempts must be of one task set. The columns are omitted if measured is nil.
+// measurements of their tasks. The map measured contains the measurements by the index of the
+// task, so all attempts must be of one task set. If measured is nil, the columns are omitted.
 func (v view) measuredTable(name, label string, attempts []*events.Attempt, measured map[uint32]*events.Measurement) *table {
 	processed := func(get func(*events.Measurement) int64) func(*events.Attempt) int64 {
 		return func(a *events.Attempt) int64 {

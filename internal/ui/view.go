@@ -89,8 +89,8 @@ func running(s *events.Snapshot) bool {
 	return s.Application.State == "" || s.Application.State == events.StateRunning
 }
 
-// end returns ended, the time at which something ended. If ended is zero, the thing has not
-// ended; end then returns the end of the application or, if the application runs, the current
+// end returns ended, the end of a job, an executor and so on. If ended is zero, because there was
+// no end yet, end returns the end of the application or, while the application runs, the current
 // time.
 func (v view) end(ended time.Time) time.Time {
 	if ended.IsZero() {

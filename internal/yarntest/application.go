@@ -346,9 +346,9 @@ func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	})
 }
 
-// Preempt announces the preemption of containers. After wait, it kills the containers that have
-// not ended. But if strict is false, and the application has meanwhile released at least the sum
-// of these containers' resources, Preempt kills no container.
+// Preempt announces the preemption of containers. When the duration wait has passed, it kills the
+// containers that have not ended. But if strict is false, and the application has meanwhile
+// released at least the sum of these containers' resources, Preempt kills no container.
 func (a *Application) Preempt(strict bool, wait time.Duration, ids ...yarn.ContainerID) {
 	c := a.cluster
 	c.do(func() {

@@ -39,8 +39,8 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// after schedules a call of action after wait. The caller must have locked c.mu, and c.mu is also
-// locked during the call.
+// after schedules a call of action for the time when the duration wait has passed. The caller must
+// have locked c.mu, and c.mu is also locked during the call of action.
 func (c *Cluster) after(wait time.Duration, action func()) *event {
 	return c.at(time.Now().Add(wait), action)
 }

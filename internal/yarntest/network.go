@@ -12,7 +12,7 @@ import (
 // Network is a network that connects clients with the servers of a Cluster.
 type Network interface {
 	// listen accepts connections to host and port until the endpoint is closed, and calls serve
-	// with each. If port is 0, it chooses a free port.
+	// with each connection. If port is 0, listen chooses a free port.
 	listen(host string, port int, serve func(net.Conn)) (endpoint, error)
 	// Dial opens a connection to an address of the cluster.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)

@@ -123,9 +123,9 @@ func (c *Cluster) pending(q *queue) yarn.Resource {
 	return sum
 }
 
-// preempt announces the preemption of containers of an attempt, and after wait kills the
-// containers that have not ended. But if strict is false, and the attempt has meanwhile released
-// at least the sum of these containers' resources, preempt kills no container.
+// preempt announces the preemption of containers of an attempt. When the duration wait has
+// passed, it kills the containers that have not ended. But if strict is false, and the attempt has
+// meanwhile released at least the sum of these containers' resources, preempt kills no container.
 func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait time.Duration) {
 	var sum yarn.Resource
 	for _, k := range containers {

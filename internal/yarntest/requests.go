@@ -29,8 +29,8 @@ type requests struct {
 	key  requestKey
 	rows map[string]*row
 	// opportunities is the number of node heartbeats since the last allocation of a node-local
-	// or rack-local container. Containers are allocated on other hosts only when it is large
-	// enough.
+	// or rack-local container. Containers are allocated on hosts that were not requested only
+	// when opportunities is large enough.
 	opportunities int
 }
 

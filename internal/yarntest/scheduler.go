@@ -117,8 +117,9 @@ func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, t
 }
 
 // serve returns the row that a container on the node would satisfy, and the container's
-// locality. It returns notAllocated if there is no such row, or if locality requires to wait.
-// If the rows exclude the node, the node's heartbeat does not count in opportunities.
+// locality. It returns notAllocated if there is no such row, or if the scheduler must still wait
+// for a container at a requested location. If the rows exclude the node, the node's heartbeat
+// does not count in opportunities.
 func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	any := r.rows[yarn.AnyHost]
 	if host := r.rows[n.spec.Host]; host != nil {

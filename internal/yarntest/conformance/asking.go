@@ -123,8 +123,8 @@ func onHost(t *testing.T, s *System) {
 			require.Equal(t, host.Name, container.Node.Host)
 		}
 	}
-	// Containers are allocated only on this host, although its resources do not suffice for
-	// all.
+	// Without relaxed locality, containers are allocated only on the requested host, although
+	// 99 containers do not fit on it.
 	strict := asksAt(s.Hosts[0], 99)
 	strict[1].RelaxLocality, strict[2].RelaxLocality = false, false
 	var got []yarn.Container
@@ -165,8 +165,8 @@ func lowering(t *testing.T, s *System) {
 	a := register(t, s)
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
-	// A request replaces the rest of the previous request. If nothing is left of the previous
-	// request, an equal request requests the same number of containers again.
+	// A request replaces the unsatisfied part of the previous request. After all containers of
+	// the previous request were allocated, an equal request requests as many containers again.
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
 	a.get(2, asksAt(s.Hosts[0], 2)...)

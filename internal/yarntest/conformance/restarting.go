@@ -101,9 +101,9 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.finish()
 }
 
-// nodeIsReportedTwice stops and restarts a node between two heartbeats of the ApplicationMaster
-// a, and checks that a receives a report of each change. A second ApplicationMaster, follower,
-// sends heartbeats meanwhile to wait for each change.
+// nodeIsReportedTwice stops and restarts a node between two heartbeats of an ApplicationMaster,
+// and checks that the ApplicationMaster receives a report of each change. A second
+// ApplicationMaster, follower, sends heartbeats meanwhile to wait for each change.
 func nodeIsReportedTwice(t *testing.T, s *System) {
 	a, follower := register(t, s), register(t, s)
 	host := s.Hosts[0].Name
