@@ -59,7 +59,7 @@ const (
 	StateCancelled = "cancelled" // a job or task set that was cancelled
 	StateKilled    = "killed"    // an application whose driver was stopped before the application ended
 	StateWaiting   = "waiting"   // a step that has not started
-	StateSkipped   = "skipped"   // a step that depends on a step that failed
+	StateSkipped   = "skipped"   // a step that never starts, because a step on which it depends failed or was skipped
 )
 
 // ProfileAdded describes a resource profile. It is recorded when a job first uses the profile.
@@ -259,7 +259,7 @@ type StepsPlanned struct {
 // StepPlan is a step of a job file.
 type StepPlan struct {
 	Name  string   `json:"name"`
-	Needs []string `json:"needs,omitempty"` // names of the steps that must succeed before this step starts
+	Needs []string `json:"needs,omitempty"` // names of the steps on which this step depends
 	Tasks int      `json:"tasks"`
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// MaxRows is the maximum number of attempts started in one second that have rows. Attempts
-	// that fail or take long have rows in addition.
+	// MaxRows is the maximum number of attempts started in one second that are chosen to have
+	// rows. All attempts that fail or take at least LongAttempt have rows too.
 	MaxRows = 20_000
 	// LongAttempt is the shortest duration of an attempt that always has a row.
 	LongAttempt = time.Second
@@ -39,7 +39,7 @@ type Recorder struct {
 	consumers []Consumer
 
 	mu          sync.Mutex
-	batch       *Batch              // events and rows recorded since the last flush, except omitted
+	batch       *Batch              // events and rows recorded since the last flush, except those in the field omitted
 	omitted     map[uint64]*Omitted // by the id of the task set
 	lastOmitted *Omitted            // the element of omitted that was last returned by omittedOf
 	quota       rowQuota
@@ -47,7 +47,7 @@ type Recorder struct {
 
 	wake          chan struct{}      // contains an element if the batch is not empty
 	full          chan struct{}      // contains an element if the batch has flushRows events, or rows of one type
-	flushRequests chan chan struct{} // run passes the batch to the consumers, then closes the channel that it received
+	flushRequests chan chan struct{} // run receives a channel, passes the batch to the consumers, and closes the received channel
 	quit          chan struct{}
 	done          sync.WaitGroup
 
@@ -306,11 +306,11 @@ func (b *Batch) reset() {
 // chooses more than MaxRows attempts in a second.
 type rowQuota struct {
 	second        Micros // the current second, as a number of seconds since 1970
-	started, kept int    // numbers of attempts that have started and that were chosen in this second
+	started, kept int    // number of attempts that started in this second; number of them that were chosen
 	stride        int    // every stride-th attempt is chosen
 }
 
-// take counts an attempt that started at start and reports whether it has a row.
+// take counts an attempt with the given start time and reports whether the attempt has a row.
 func (q *rowQuota) take(start Micros) bool {
 	if second := start / 1e6; second != q.second {
 		if second != q.second+1 {

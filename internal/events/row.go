@@ -73,7 +73,7 @@ const (
 )
 
 // Measurement is a row with the amounts of data that a task of a data set's stage has
-// processed. Bytes of shuffles are counted as stored and sent, which is after compression.
+// processed. Bytes of shuffles are counted after compression.
 type Measurement struct {
 	Set            uint64
 	Task           uint32
@@ -98,7 +98,7 @@ type Omitted struct {
 	Set      uint64 `json:"set"`
 	Launched int    `json:"launched,omitempty"` // attempts that started
 	Ended    int    `json:"ended,omitempty"`    // attempts that ended
-	Sums     Sums   `json:"sums,omitzero"`      // over the ended attempts, except Localities, which counts the started ones
+	Sums     Sums   `json:"sums,omitzero"`      // over the attempts that ended; but Localities counts the attempts that started
 	// Took counts the durations of the ended attempts.
 	Took Histogram `json:"took,omitzero"`
 }

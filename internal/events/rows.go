@@ -20,7 +20,8 @@ func (r *rows[T]) add(row *T) {
 		r.chunks = append(r.chunks, make([]T, 0, chunkRows))
 		last++
 	}
-	// Clones do not contain the row, because the chunk keeps its length in them.
+	// Clones do not contain the row: each clone has its own slice header for the chunk, whose
+	// length does not change.
 	r.chunks[last] = append(r.chunks[last], *row)
 }
 

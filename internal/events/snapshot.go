@@ -63,7 +63,7 @@ type Counts struct {
 	KilledAttempts    int  `json:"killedAttempts,omitempty"`
 	SpeculativeCopies int  `json:"copies,omitempty"` // speculative attempts
 	Sums              Sums `json:"sums"`
-	// Omitted is the number of ended attempts for which no Row was recorded, because too many
+	// Omitted is the number of ended attempts for which no row was recorded, because too many
 	// attempts started in one second. The other fields count them, too.
 	Omitted int `json:"omitted,omitempty"`
 }
@@ -124,7 +124,7 @@ type Executor struct {
 	Launched       time.Time `json:"launched,omitzero"`
 	Registered     time.Time `json:"registered,omitzero"`
 	Decommissioned time.Time `json:"decommissioned,omitzero"`
-	Deadline       time.Time `json:"deadline,omitzero"` // when the decommission ends
+	Deadline       time.Time `json:"deadline,omitzero"` // when the decommissioned executor will end
 	Lost           time.Time `json:"lost,omitzero"`
 	HeapProfiled   time.Time `json:"heapProfiled,omitzero"` // when memory came near the limit and a heap profile was written
 
@@ -190,7 +190,7 @@ type CachedDataset struct {
 // Step is a step of a job file.
 type Step struct {
 	Name    string    `json:"name"`
-	Needs   []string  `json:"needs,omitempty"` // the steps that must pass before it starts
+	Needs   []string  `json:"needs,omitempty"` // names of the steps on which this step depends
 	Tasks   int       `json:"tasks,omitempty"` // the planned number of tasks
 	State   string    `json:"state"`
 	Started time.Time `json:"started"`

@@ -20,8 +20,8 @@ const duplicateSignalWindow = 300 * time.Millisecond
 
 // Context returns a context that ends at the first SIGINT or SIGTERM, with a cause that names
 // the signal. At a second signal, more than 300 ms after the first, the process calls
-// beforeExit and exits with code. stop restores the default handling and waits until the
-// goroutine that handles signals has ended.
+// beforeExit and exits with the given code. stop restores the default handling and waits
+// until the goroutine that handles signals has ended.
 func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

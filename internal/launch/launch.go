@@ -5,7 +5,7 @@ package launch
 // Role is the role of a process that bobbin or YARN has started: driver, executor, and so on.
 type Role string
 
-// A process that a user starts has no role.
+// Roles of processes. A process that a user starts has no role.
 const (
 	RoleAM       Role = "am"
 	RoleLauncher Role = "launcher" // the ApplicationMaster in client mode, which launches executors for a driver outside the cluster
@@ -27,8 +27,8 @@ const (
 	EnvMemory     = "BOBBIN_LAUNCH_MEMORY"      // the size of the container in bytes; not set if the cluster does not enforce it
 
 	// EnvShuffleService is set, to the value of shuffle.service, if executors may use the
-	// shuffle service of their node. On YARN, it is the auxiliary service in the NodeManager,
-	// with which the application has been initialized.
+	// shuffle service of their node. On YARN, this service is an auxiliary service of the
+	// NodeManager, with which the application has been initialized.
 	EnvShuffleService = "BOBBIN_LAUNCH_SHUFFLE_SERVICE"
 	// EnvApplication is the id of a standalone executor's application.
 	EnvApplication = "BOBBIN_LAUNCH_APPLICATION"

@@ -23,10 +23,10 @@ func ShellCommand(arguments []string) string {
 	return line.String()
 }
 
-// quote puts an argument into single quotes for the inner shell (bash -c), and escapes the
-// result for the double quotes of the script. Between the two braces of {{ and of }}, and after
-// <, it closes and reopens the single quotes, so that the NodeManager replaces nothing in the
-// argument.
+// quote puts an argument into single quotes, for the shell that the NodeManager's script starts
+// by bash -c "…", and escapes the result for these double quotes. Between the two braces of {{
+// and of }}, and after <, it closes and reopens the single quotes, so that the NodeManager
+// replaces nothing in the argument.
 func quote(argument string) string {
 	var inner strings.Builder
 	inner.WriteByte('\'')

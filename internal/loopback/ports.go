@@ -47,8 +47,8 @@ func (p *Ports) ReservePrivileged(host string) (string, error) {
 	return "", fmt.Errorf("reserving a port of %s below 1024: %w", host, err)
 }
 
-// bind reserves a port of the address ip and returns it: the port that wanted specifies, or any
-// free port if wanted is 0.
+// bind reserves a port of the address ip and returns the port's number. wanted is the number of
+// the port to reserve; 0 means any free port.
 func (p *Ports) bind(ip [4]byte, wanted int) (port int, err error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {

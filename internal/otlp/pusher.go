@@ -155,9 +155,9 @@ func (r *statusError) temporary() bool {
 	return false
 }
 
-// post sends message to the given URL path of the collector. OTLP defines a request message for
-// each path. message may have another type if its encoding is the same: MetricsData is encoded
-// like ExportMetricsServiceRequest.
+// post sends a message to the given URL path of the collector. OTLP defines the type of the
+// message for each path. A message of another type may be sent if it is encoded in the same way:
+// MetricsData is encoded like ExportMetricsServiceRequest.
 func (p *Pusher) post(ctx context.Context, path string, message proto.Message) error {
 	body, err := proto.Marshal(message)
 	if err != nil {

@@ -16,7 +16,8 @@ const (
 	// maxJobs is the maximum number of jobs that have spans. The latest jobs are chosen.
 	maxJobs = 1000
 	// maxFailed is the maximum number of failed attempts of an application that have spans.
-	// Of each task set's successful attempts, the slowest have spans; slowest is their number.
+	// slowest is the maximum number of successful attempts of a task set that have spans: the
+	// slowest attempts are chosen.
 	maxFailed = 200
 	slowest   = 3
 )

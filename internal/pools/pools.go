@@ -37,8 +37,8 @@ const (
 	maxNumber = 1 << 20 // largest weight or minShare, so that the product of two fits into an int
 )
 
-// Load returns the pools in content or, if content is "", in the file that the setting
-// "scheduler.allocation.file" names.
+// Load parses content and returns the pools in it. If content is "", Load parses the file that
+// the setting "scheduler.allocation.file" names.
 func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	described := []byte(content)
 	if content == "" {

@@ -17,11 +17,11 @@ import (
 
 // Types of profiles.
 const (
-	CPU       = "cpu"       // where CPU time was spent, over some time
+	CPU       = "cpu"       // where CPU time was spent while the profile was taken
 	Heap      = "heap"      // which code allocated the memory that is in use now
 	Goroutine = "goroutine" // the stacks of all goroutines now
-	Mutex     = "mutex"     // which mutexes were contended, over some time
-	Block     = "block"     // where goroutines were blocked on channels and locks, over some time
+	Mutex     = "mutex"     // which mutexes were contended while the profile was taken
+	Block     = "block"     // where goroutines were blocked on channels and locks while the profile was taken
 )
 
 var types = []string{CPU, Heap, Goroutine, Mutex, Block}

@@ -13,8 +13,8 @@ const (
 )
 
 // Seeds calls run in a subtest for each seed from 1 to n, or for the seeds that seedsVariable
-// or seedVariable selects. If a subtest fails, Seeds logs a command line that runs only its
-// seed: seedVariable followed by command, such as "go test ./am".
+// or seedVariable selects. If a subtest fails, Seeds logs a command line that runs only this
+// seed: it sets seedVariable and runs the given command, such as "go test ./am".
 func Seeds(t *testing.T, n uint64, command string, run func(t *testing.T, seed uint64)) {
 	t.Helper()
 	first, count := uint64(1), Number(t, seedsVariable, n)

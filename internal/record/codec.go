@@ -23,7 +23,7 @@ import (
 // A Codec encodes values of type T.
 type Codec[T any] struct {
 	layout
-	shortcut code   // the code of T if T is a string, []byte or int64 type or encoded as CBOR, otherwise codeNone
+	shortcut code   // the code of T if it is codeString, codeBytes, codeInt64 or codeCBOR, otherwise codeNone
 	name     string // the name of T, for error messages
 }
 

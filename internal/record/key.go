@@ -22,7 +22,7 @@ import (
 // each zero byte of a string or []byte is encoded as 0x00 0xFF, and 0x00 0x01 marks the end.
 type KeyCodec[K any] struct {
 	layout
-	shortcut code // the code of K if K is a string, []byte or int64 type, otherwise codeNone
+	shortcut code // the code of K if it is codeString, codeBytes or codeInt64, otherwise codeNone
 	name     string
 }
 
@@ -102,7 +102,7 @@ func Prefix(key []byte) uint64 {
 	return prefix
 }
 
-// appendKey appends the encoding of the key at a to b.
+// appendKey appends the encoding of the key at address a to b.
 func appendKey(b []byte, a address, parts []part) ([]byte, error) {
 	for i := range parts {
 		p := &parts[i]
@@ -172,8 +172,9 @@ const (
 // overflow an int64 and be ordered wrongly.
 const unixToYear1 = 62135596800
 
-// The byte after a zero byte in a string within a key. escapedEnd is less than escapedZero, so
-// that a string precedes longer strings of which it is a prefix.
+// In a string within an encoded key, escapedZero follows each zero byte of the string. A zero
+// byte and escapedEnd mark the end of the string. escapedEnd is less than escapedZero, so that a
+// string precedes longer strings of which it is a prefix.
 const (
 	escapedEnd  = 0x01
 	escapedZero = 0xFF

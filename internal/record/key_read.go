@@ -111,7 +111,7 @@ func (r *reader) uint64() (uint64, bool) {
 // escaped reads bytes that appendEscaped encoded. The result shares the memory of r.b if no
 // zero byte was escaped.
 func (r *reader) escaped() ([]byte, bool) {
-	var unescaped []byte // the bytes before r.at after removal of escapes; nil if there was no escape
+	var unescaped []byte // the bytes read so far, without escapes; nil if no zero byte was escaped
 	for {
 		rest := r.b[r.at:]
 		zero := bytes.IndexByte(rest, 0)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A layout lists the parts of a type with their offsets in its memory. It includes the fields
-// of nested structs, so a struct is not a part itself. Codecs interpret a layout in functions
-// that call each other statically. So the compiler can prove that the addresses of values do
-// not escape, and leaves values on the stack.
+// A layout lists the parts of a type with their offsets in a value. It includes the fields of
+// nested structs, so a struct is not a part itself. Codecs interpret a layout in functions that
+// call each other statically. So the compiler can prove that the addresses of values do not
+// escape, and leaves values on the stack.
 type layout struct {
 	parts     []part
 	size      uintptr // size of the type in bytes

@@ -11,7 +11,7 @@ type reader struct {
 	at int // number of bytes of b that have been read
 }
 
-// malformed returns an error for the part p, whose encoding begins at byte start.
+// malformed returns an error for the part p, whose encoding begins at offset start.
 func (r *reader) malformed(p *part, start int) error {
 	return fmt.Errorf("%s: malformed or truncated %s at byte %d of %d", p.path, codeNames[p.code], start, len(r.b))
 }
@@ -54,8 +54,8 @@ func (r *reader) varint() (int64, bool) {
 	return int64(x>>1) ^ -int64(x&1), ok
 }
 
-// length reads the length of a part: its number of elements or bytes. size is the minimum size
-// of one of them. length returns false if fewer bytes remain than all of them need.
+// length reads the number of elements or bytes of a part. size is the minimum size in bytes of
+// one of these. If fewer bytes remain than all of them need, length returns false.
 func (r *reader) length(size int) (int, bool) {
 	n, ok := r.uvarint()
 	return int(n), ok && n <= uint64(len(r.b)-r.at)/uint64(size)

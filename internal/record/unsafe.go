@@ -22,36 +22,36 @@ type address struct{ p unsafe.Pointer }
 
 func addressOf[T any](v *T) address { return address{unsafe.Pointer(v)} }
 
-// valueAt returns a pointer to the value at a, which must have the memory layout of a T.
+// valueAt returns a pointer to the value at address a, which must have the memory layout of a T.
 func valueAt[T any](a address) *T { return (*T)(a.p) }
 
 func (a address) plus(offset uintptr) address { return address{unsafe.Add(a.p, offset)} }
 
-// indirect returns the address that is stored in the pointer at a. ok is false if the pointer
-// is nil.
+// indirect returns the address that is stored in the pointer at address a. ok is false if the
+// pointer is nil.
 func (a address) indirect() (target address, ok bool) {
 	target = address{*(*unsafe.Pointer)(a.p)}
 	return target, target.p != nil
 }
 
-// setPointer stores target in the pointer at a. The compiler emits the write barrier, because
-// target has the type unsafe.Pointer.
+// setPointer stores target in the pointer at address a. The compiler emits the write barrier,
+// because target.p has the type unsafe.Pointer.
 func (a address) setPointer(target address) { *(*unsafe.Pointer)(a.p) = target.p }
 
-// elements returns the address of the first element and the length of the slice at a. ok is
-// false if the slice is nil. The headers of all slices have the same layout, so any header can
-// be read as the header of a []struct{}.
+// elements returns the address of the first element and the length of the slice at address a.
+// ok is false if the slice is nil. The headers of all slices have the same layout, so any
+// header can be read as the header of a []struct{}.
 func (a address) elements() (first address, n int, ok bool) {
 	slice := *(*[]struct{})(a.p)
 	return address{unsafe.Pointer(unsafe.SliceData(slice))}, len(slice), slice != nil
 }
 
-// setElements sets the slice at a to the n elements that begin at first.
+// setElements sets the slice at address a to n elements, the first of which is at address first.
 func (a address) setElements(first address, n int) {
 	*(*[]struct{})(a.p) = unsafe.Slice((*struct{})(first.p), n)
 }
 
-// bytes returns the n bytes of the array at a as a slice that shares the array's memory.
+// bytes returns the n bytes of the array at address a as a slice that shares the array's memory.
 func (a address) bytes(n int) []byte { return unsafe.Slice((*byte)(a.p), n) }
 
 // bytesOf returns the bytes of s without copying them. The caller must not change the result.
@@ -70,7 +70,8 @@ func newPointerFree(size uintptr) address {
 	return address{unsafe.Pointer(unsafe.SliceData(make([]uint64, (size+7)/8)))}
 }
 
-// reflectValue returns the value of type t at a, for reflection. The value must be on the heap.
+// reflectValue returns the value of type t at address a, for reflection. The value must be on
+// the heap.
 //
 // Reflection may store pointers. So if the compiler found that the address of a value might be
 // passed to reflection, it would allocate the value on the heap, even if this code never runs

@@ -8,7 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 )
 
-// appendValues appends the encodings of the n consecutive values that begin at first to b.
+// appendValues appends the encodings of n consecutive values, the first of which is at address
+// first, to b.
 func appendValues(b []byte, first address, n int, l *layout) ([]byte, error) {
 	if l.isFloat() {
 		for i := range n {
@@ -25,7 +26,7 @@ func appendValues(b []byte, first address, n int, l *layout) ([]byte, error) {
 	return b, nil
 }
 
-// appendValue appends the encoding of the value at a to b.
+// appendValue appends the encoding of the value at address a to b.
 func appendValue(b []byte, a address, parts []part) ([]byte, error) {
 	var err error
 	for i := range parts {

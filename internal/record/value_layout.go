@@ -15,7 +15,7 @@ type valueLayouter struct {
 // layout returns the layout of t. path is the path of t within the codec's type, such as
 // T.Field, for error messages.
 func (v valueLayouter) layout(t reflect.Type, path string) (layout, error) {
-	if l, ok := commonLayout(t, path); ok { // even if t marshals itself: the memory of such a type contains the whole value
+	if l, ok := commonLayout(t, path); ok { // even if t has marshal methods: numbers, strings, bytes and times do not need them
 		return l, nil
 	}
 	if v.enclosing[t] { // t is recursive
@@ -110,8 +110,8 @@ func (v valueLayouter) structure(t reflect.Type, path string) (layout, error) {
 	return l, nil
 }
 
-// isEncoded reports whether a field of a struct is encoded. It must be exported, or be an
-// embedded struct with an encoded field. It must not have the tag cbor:"-".
+// isEncoded reports whether a field of a struct is encoded. Such a field is exported, or is an
+// embedded struct with an encoded field, and it does not have the tag cbor:"-".
 func isEncoded(field reflect.StructField) bool {
 	if field.Tag.Get("cbor") == "-" {
 		return false

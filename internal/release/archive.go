@@ -99,8 +99,8 @@ func header(e entry, at time.Time) *tar.Header {
 	return h
 }
 
-// parents returns the parent directories of name, the topmost one first. If directory is true,
-// the last element is name itself.
+// parents returns the parent directories of the path name, the topmost one first. If name is
+// itself a directory (the parameter directory), it is the last element.
 func parents(name string, directory bool) []string {
 	var above []string
 	if directory {

@@ -18,9 +18,9 @@ type ShuffleSpec struct {
 	ID    ShuffleID
 	Reads []ShuffleID // the shuffles that the map stage reads
 	// Determinate promises that the map stage writes the same output whenever it reads the same
-	// input. The graph verifies this by checksums. If an output of the stage is lost, attempts
-	// that read it drain if the output will be the same when it is computed again; otherwise
-	// they are aborted.
+	// input. The graph verifies this by checksums. If a lost output will be the same when it
+	// is computed again, the attempts that read it drain. If the output may differ, these
+	// attempts are aborted.
 	Determinate bool
 }
 
@@ -62,11 +62,11 @@ func New(config Config) *Graph {
 	}
 }
 
-// Submit adds a job whose result stage reads the shuffles in reads. The argument shuffles
-// describes these shuffles and all shuffles from which they are computed; shuffles that the
-// graph contains may be missing. Descriptions of other shuffles are ignored. Submit fails, and
-// changes nothing, if the graph contains the job, or if a shuffle is not described, is
-// described differently than before, or is computed from itself.
+// Submit adds a job. The parameter reads lists the shuffles that the job's result stage reads.
+// The parameter shuffles describes these shuffles and all shuffles from which they are
+// computed, but may omit shuffles that the graph contains already. Descriptions of other
+// shuffles are ignored. Submit fails, and changes nothing, if the graph contains the job, or if
+// a shuffle is not described, is described differently than before, or is computed from itself.
 func (g *Graph) Submit(id JobID, reads []ShuffleID, shuffles []ShuffleSpec) ([]Action, error) {
 	if id == 0 || g.results[id] != nil {
 		return nil, fmt.Errorf("job %d is submitted already, or is 0", id)
@@ -97,9 +97,9 @@ func (g *Graph) Submit(id JobID, reads []ShuffleID, shuffles []ShuffleSpec) ([]A
 	return g.schedule(), nil
 }
 
-// order returns the shuffles in reads and the shuffles from which they are computed, each after
-// the shuffles from which it is computed. It omits the ancestors of shuffles that the graph
-// contains.
+// order returns the shuffles that the parameter reads lists, and their ancestors, which are the
+// shuffles from which they are computed. Each shuffle comes after its ancestors. order omits the ancestors of
+// shuffles that the graph contains.
 func (g *Graph) order(reads []ShuffleID, specs map[ShuffleID]ShuffleSpec) ([]ShuffleID, error) {
 	var order []ShuffleID
 	const (
@@ -189,7 +189,7 @@ func (g *Graph) Cancel(id JobID, reason error) []Action {
 	return g.schedule()
 }
 
-// endJobs ends the selected jobs. For each of them, it adds an action: a copy of failed with the
+// endJobs ends the selected jobs. For each of them, it adds the given JobFailed action with the
 // job's id.
 func (g *Graph) endJobs(failed JobFailed, selected func(*job) bool) {
 	g.jobs = slices.DeleteFunc(g.jobs, func(j *job) bool {

@@ -52,8 +52,8 @@ func newLocations() outputLocations {
 
 func (l *outputLocations) isLost(id string) bool { _, lost := l.lost[id]; return lost }
 
-// forgetLost removes the lost executors on which no attempt with number oldest or later can
-// have run.
+// forgetLost removes lost executors from l.lost, except those on which the attempt with the
+// number oldest or a later attempt may have run.
 func (l *outputLocations) forgetLost(oldest uint64) {
 	for id, last := range l.lost {
 		if last < oldest {

@@ -87,8 +87,8 @@ func (g *Graph) FetchFailed(attempt uint64, task int, failure FetchFailure) []Ac
 }
 
 // dropUnreadable drops the outputs that cannot be read according to a failure, and reports
-// whether the failure counts. It does not count if the output was replaced or relocated in the
-// meantime, or if silentExecutors.add returns false.
+// whether the failure counts. The failure does not count if the output was replaced or
+// relocated in the meantime, or if silentExecutors.add returns false.
 func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) (counts bool) {
 	for _, read := range s.parents {
 		if read.id.Shuffle != failure.Shuffle || failure.Map < 0 || failure.Map >= len(read.outputs) {

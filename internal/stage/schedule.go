@@ -98,8 +98,8 @@ func (g *Graph) interrupt(s *stage, stable bool) {
 }
 
 // stopUnneeded aborts the attempts of the stages that no job needs, which are the stages that
-// this call of schedule has not visited. It also cancels their Plan actions, so that later
-// calls of Planned are ignored.
+// this call of schedule has not visited. It also withdraws the Plan actions of these stages, so
+// that later calls of Planned for them are ignored.
 func (g *Graph) stopUnneeded() {
 	var unneeded []*attempt
 	for _, a := range g.attempts {

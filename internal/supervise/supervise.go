@@ -39,11 +39,11 @@ func (e *NotReturnedError) Error() string {
 // Run calls function and waits until it returns. It returns the function's error, or an error
 // with the panic and its stack trace.
 //
-// The context of function ends when ctx or application ends. It also ends if function has not
-// called sessionCreated within sessionTimeout (0 means no timeout); Run then returns a
-// *NoSessionError. If function does not return within ReturnTimeout after this timeout or the
-// end of application, Run returns a *NotReturnedError. If only ctx ends, Run waits without a
-// timeout.
+// The context of function ends when the context ctx or the context application ends. It also
+// ends if function has not called sessionCreated within sessionTimeout (0 means no timeout);
+// Run then returns a *NoSessionError. If function does not return within ReturnTimeout after
+// this timeout or the end of application, Run returns a *NotReturnedError. If only ctx ends,
+// Run waits without a timeout.
 func Run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context, sessionCreated func()) error) error {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -88,8 +88,8 @@ func Run(ctx, application context.Context, sessionTimeout time.Duration, functio
 	}
 }
 
-// call calls function and sends the function's error to returned. It also sends an error if
-// function panics or calls runtime.Goexit.
+// call calls a driver function and sends the function's error to the given channel. If the
+// function panics or calls runtime.Goexit, call sends an error that says so.
 func call(returned chan<- error, function func() error) {
 	err := errors.New("the driver function ended its goroutine (runtime.Goexit) instead of returning")
 	defer func() {

@@ -19,7 +19,7 @@ type Marker [Size]byte
 // bufferSize is the number of bytes that a Reader reads from the file at once.
 const bufferSize = 256 << 10
 
-// Reader reads a file, counts its position, and searches for sync markers.
+// Reader reads a file, tracks its position in the file, and searches for sync markers.
 type Reader struct {
 	file     io.ReadSeeker
 	buffer   *bufio.Reader
@@ -33,7 +33,7 @@ func NewReader(file io.ReadSeeker, size int64) *Reader {
 	return &Reader{file: file, buffer: bufio.NewReaderSize(file, bufferSize), size: size}
 }
 
-// Position returns the offset of the next byte.
+// Position returns the offset of the next byte to read.
 func (r *Reader) Position() int64 { return r.position }
 
 // AtEnd reports whether all bytes of the file have been read.
@@ -42,7 +42,7 @@ func (r *Reader) AtEnd() bool { return r.position >= r.size }
 // Left returns the number of bytes of the file that have not been read yet.
 func (r *Reader) Left() int64 { return r.size - r.position }
 
-// SeekTo sets the offset of the next byte.
+// SeekTo sets the offset of the next byte to read.
 func (r *Reader) SeekTo(position int64) error {
 	if ahead := position - r.position; ahead >= 0 && ahead <= int64(r.buffer.Buffered()) {
 		_, err := r.buffer.Discard(int(ahead))
