@@ -132,7 +132,7 @@ type Excluded struct {
 	Time
 	Executor string    `json:"executor,omitempty"` // "" if the node is excluded
 	Host     string    `json:"host"`
-	Set      uint64    `json:"set,omitempty"` // the task set from which it is excluded; 0 means all task sets
+	Set      uint64    `json:"set,omitempty"` // the task set from which the executor or node is excluded; 0 means all task sets
 	Failures int       `json:"failures"`
 	Until    time.Time `json:"until,omitzero"`
 }

@@ -46,7 +46,7 @@ type Recorder struct {
 	closed      bool
 
 	wake          chan struct{}      // contains an element if the batch is not empty
-	full          chan struct{}      // contains an element if the batch has flushRows events, or rows of one type
+	full          chan struct{}      // contains an element if the batch has flushRows events, or flushRows rows of one type
 	flushRequests chan chan struct{} // run receives a channel, passes the batch to the consumers, and closes the received channel
 	quit          chan struct{}
 	done          sync.WaitGroup

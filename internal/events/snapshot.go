@@ -129,7 +129,7 @@ type Executor struct {
 	HeapProfiled   time.Time `json:"heapProfiled,omitzero"` // when memory came near the limit and a heap profile was written
 
 	Numbers []uint32 `json:"numbers"` // numbers of the executor's registrations, as in Attempt.Executor
-	// Counts are over the executor's attempts that have rows, so they do not include the
+	// Counts are the counts of the executor's attempts that have rows. They do not include the
 	// attempts that are only counted in Omitted. Counts.Tasks is always 0.
 	Counts Counts `json:"counts"`
 	// Memory contains samples of the memory of the executor's process, the oldest first. If

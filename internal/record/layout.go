@@ -136,7 +136,7 @@ func (l *layout) shortcut(t reflect.Type) code {
 	return codeNone
 }
 
-// add adds the layout of a struct's field, which begins at offset in the struct.
+// add adds the layout of a struct's field, which begins at the given offset in the struct.
 func (l *layout) add(offset uintptr, field layout) {
 	for _, part := range field.parts {
 		part.offset += offset

@@ -46,7 +46,7 @@ type Graph struct {
 type job struct {
 	id     JobID
 	result *stage
-	stages []*stage // all stages that it refers to, parents first; the last element is result
+	stages []*stage // all stages that the job refers to, parents first; the last element is result
 }
 
 // New returns a graph without jobs.
@@ -98,8 +98,8 @@ func (g *Graph) Submit(id JobID, reads []ShuffleID, shuffles []ShuffleSpec) ([]A
 }
 
 // order returns the shuffles that the parameter reads lists, and their ancestors, which are the
-// shuffles from which they are computed. Each shuffle comes after its ancestors. order omits the ancestors of
-// shuffles that the graph contains.
+// shuffles from which they are computed. Each shuffle comes after its ancestors. order omits the
+// ancestors of shuffles that the graph contains.
 func (g *Graph) order(reads []ShuffleID, specs map[ShuffleID]ShuffleSpec) ([]ShuffleID, error) {
 	var order []ShuffleID
 	const (

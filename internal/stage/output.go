@@ -33,7 +33,7 @@ type mapOutput struct {
 // executor is an executor that has outputs.
 type executor struct {
 	id, host string
-	outputs  int  // number of outputs on it
+	outputs  int  // number of outputs on the executor
 	isLost   bool // the executor is lost and its outputs are being dropped
 }
 
