@@ -55,5 +55,5 @@ func (r *reporter) err() error {
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
 	})
-	return slices.Compact(r.problems) // a problem occurs twice if it is under an anchor that an alias repeats
+	return slices.Compact(r.problems) // a problem in an anchor's node is reported again for each alias
 }

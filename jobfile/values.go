@@ -197,7 +197,7 @@ type Environment []Variable
 // Variable is an environment variable.
 type Variable struct {
 	Name, Value Text
-	Inherited   bool // the file has no value; [Job.Plan] gets the value from the function lookup that was passed to [Read]
+	Inherited   bool // whether the value is not in the file; [Job.Plan] then gets it from the function lookup that was passed to [Read]
 }
 
 func (e *Environment) decode(d *decoder, n *node) {
@@ -226,7 +226,7 @@ func (*Environment) schema() schema {
 // Command is a program with its arguments, or a text that a shell executes.
 type Command struct {
 	Args  []Text
-	Shell bool // Args has one element, the text that a shell executes
+	Shell bool // whether Args has one element, a text that a shell executes
 	At    Position
 }
 
@@ -292,7 +292,7 @@ func (*Shell) schema() schema {
 	return schema{"type": "array", "minItems": 1, "items": new(Text).schema()}
 }
 
-// Axis is one name of a matrix, with the name's values.
+// Axis is one dimension of a matrix: a name with its values.
 type Axis struct {
 	Name   Text
 	Values []Text

@@ -81,8 +81,8 @@ func (a *arguments) runMap(split *dataset.FileSplit, emit func(line []byte) bool
 	return command.finish()
 }
 
-// combine runs the combine command with sorted pairs as input, and returns the lines that the
-// command prints as pairs.
+// combine runs the combine command with sorted pairs as input. It divides the lines that the
+// command prints into keys and values, and returns these pairs.
 func (a *arguments) combine(task *bobbin.Task, elements iter.Seq[pair]) iter.Seq2[pair, error] {
 	return pipeThrough(&streamTask{job: a, task: task, kind: combineKind, command: a.Job.Combine}, elements, func(emit func(pair) bool) func([]byte) bool {
 		return a.pairs(a.Options.Reduce, emit)
@@ -112,10 +112,10 @@ func (a *arguments) reduce(task *bobbin.Task, elements iter.Seq[pair]) iter.Seq2
 	})
 }
 
-// pipeThrough runs the command of t with pairs as input lines, and returns elements that are
-// made from the lines that the command prints. lines must return a function that is called
-// with each printed line and calls emit with the line's elements. If there are no pairs, the
-// command is not started.
+// pipeThrough runs the command of t with pairs as input lines, and returns the values that are
+// made from the lines that the command prints. The argument lines makes them: it must return a
+// function that gets each printed line and calls emit with the line's values. If there are no
+// pairs, the command is not started.
 func pipeThrough[T any](t *streamTask, elements iter.Seq[pair], lines func(emit func(T) bool) func(line []byte) bool) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var command *runningCommand
@@ -164,7 +164,7 @@ func (a *arguments) pairs(f fields, emit func(pair) bool) func(line []byte) bool
 	}
 }
 
-// keyAndValue returns the key and the value of the line from which pairs made p.
+// keyAndValue returns the key and the value of the line from which p was made (see pairs).
 func (a *arguments) keyAndValue(p pair) (key, value []byte) {
 	if len(a.Options.SortKeys.Keys) == 0 {
 		return p.Key, p.Value

@@ -60,11 +60,11 @@ func (e *errStandby) Error() string {
 	return "is not active"
 }
 
-// call sends a request to the active ResourceManager. In each round it tries first the one
-// that answered last, then all other addresses. Between rounds it pauses. It stops when one
-// answers, when the context ends, when MaxWait has passed, or when all errors of a round are
-// permanent. It may repeat any request; this is safe because a second submission or kill of an
-// application has no effect.
+// call sends a request to the active ResourceManager. In each round it first tries the
+// address that last answered as the active one, then all others. Between rounds it pauses. It
+// stops when the active one answers, when the context ends, when MaxWait has passed, or when all
+// errors of a round are permanent. It may repeat any request; this is safe because a second
+// submission or kill of an application has no effect.
 func (c *Client) call(ctx context.Context, r restRequest) (successResponse, error) {
 	start := time.Now()
 	var attempts []Attempt

@@ -36,10 +36,10 @@ func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]
 	return decodeLogFiles(root), nil
 }
 
-// decodeLogFiles decodes a list of a container's log files. The list has one containerLogsInfo
-// for the files on the node, and possibly a second one for aggregated files. root is an object
-// with one containerLogsInfo, an object with a list of both, or a list of objects with one
-// each.
+// decodeLogFiles decodes a list of a container's log files: a containerLogsInfo for the files
+// on the node, and possibly a second one for the aggregated files. root is an object with one
+// containerLogsInfo, an object whose containerLogsInfo is a list, or a list of objects with one
+// containerLogsInfo each.
 func decodeLogFiles(root jsonValue) []LogFile {
 	var groups []jsonValue
 	for _, e := range root.list() {
@@ -68,7 +68,7 @@ const logTimeLayout = "Mon Jan 02 15:04:05 -0700 2006"
 type Log struct {
 	io.Reader
 	// Size is the file's length in bytes when it was opened. Offset is the offset in the file
-	// at which Read begins. A caller that follows a growing log needs next the bytes from
+	// at which Read begins. A caller that follows a growing log must next read from
 	// offset Size on.
 	Size, Offset int64
 	body         io.Closer

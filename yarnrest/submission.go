@@ -68,8 +68,8 @@ type ContainerSpec struct {
 	// $NAME, and quotes, backquotes and backslashes must be escaped by a backslash.
 	Environment map[string]string
 	// Commands are joined by spaces into one command line, which the NodeManager puts between
-	// double quotes after "exec /bin/bash -c". It replaces <LOG_DIR> by the container's log
-	// directory.
+	// double quotes after "exec /bin/bash -c". The NodeManager replaces <LOG_DIR> by the
+	// container's log directory.
 	Commands []string
 	Secrets  map[string][]byte // secrets, by alias
 	Tokens   map[string]string // delegation tokens, by alias, as Hadoop's Token.encodeToUrlString encodes them

@@ -51,8 +51,10 @@ func (a *Application) register(searching, alive context.Context, first bool) (*m
 			return found, nil
 		}
 		learned := false
+		// After searching has ended, the new errors are mostly timeouts, so keep the earlier
+		// ones.
 		if context.Cause(searching) == nil || problems == nil {
-			problems = refusals // after searching has ended, errors are mostly timeouts, so keep the earlier ones
+			problems = refusals
 		}
 		for _, problem := range problems {
 			if protocol.IsFinal(problem.Err) {
@@ -80,7 +82,7 @@ func (a *Application) register(searching, alive context.Context, first bool) (*m
 			warned = true
 		}
 		if !sleep(searching, pause/2+rand.N(pause)) {
-			continue // the next round then fails at once, and register returns the error
+			continue // searching has ended, so the next round fails at once, and register returns the error
 		}
 	}
 }

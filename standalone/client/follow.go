@@ -215,9 +215,10 @@ func (f *follower) poll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// markEnded marks the processes as ended that neither the master lists nor their workers run.
-// The master's list alone is not sufficient: a new master may not know all processes yet, and
-// a master does not wait for the executors of an ended application.
+// markEnded marks a process as ended if its worker no longer runs it. While the driver or
+// application runs, markEnded skips the processes in the latest snapshot. A process that the
+// master does not list may still run: a new master may not know all processes yet, and a
+// master does not wait for the executors of an ended application.
 func (f *follower) markEnded(ctx context.Context) {
 	runsAt := map[string]runningProcesses{}
 	for _, process := range f.order {

@@ -21,7 +21,7 @@ import (
 
 const (
 	// stderrTailBytes is the number of bytes at the end of a driver's stderr in which the last
-	// line is searched.
+	// line is searched for.
 	stderrTailBytes = 4 << 10
 	// pageTimeout limits the wait for a worker's response, but not the transfer of a log.
 	pageTimeout = 10 * time.Second
@@ -42,9 +42,9 @@ type processLogs struct {
 	url                 string
 }
 
-// Logs calls write with each log file of a driver and of the executors of its application, or
-// only of the executors if id is an application's. It includes ended processes whose workers
-// still have the files. It fails if no file exists.
+// Logs calls write with each log file: for a driver, the files of the driver and of the
+// executors of its application; for an application, only those of its executors. Logs
+// includes ended processes whose workers still have the files. It fails if no file exists.
 func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(file logs.File, content io.Reader) error) error {
 	processes, err := s.allLogs(ctx, id)
 	if err != nil {

@@ -60,7 +60,7 @@ func (s *clusterService) callForDriver(request *protocol.DriverRequest,
 	}
 	var reply *protocol.DriverReply
 	if err := ask(t, &reply); err != nil {
-		return nil, err // the call may still take effect
+		return nil, err // the event loop may still handle the call
 	}
 	if reply == nil {
 		return nil, status.Errorf(codes.NotFound, "the master knows no driver %q", request.GetDriverId())

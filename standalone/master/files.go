@@ -64,7 +64,7 @@ func (s *fileStore) olderThan(before time.Time) ([][]byte, error) {
 	return old, nil
 }
 
-// open opens the file with a SHA-256. If the file does not exist, the error wraps
+// open opens the file whose SHA-256 is sum. If the file does not exist, the error wraps
 // fs.ErrNotExist.
 func (s *fileStore) open(sum []byte) (*os.File, error) {
 	if !s.touch(sum) {

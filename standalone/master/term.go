@@ -129,7 +129,7 @@ func (t *term) handleBatch(next message) (waiting []chan struct{}) {
 			return waiting
 		}
 	}
-	// The message that was received last is not handled yet.
+	// The batch is full, but the message that was received last is not handled yet.
 	next.do(now)
 	if next.done != nil {
 		waiting = append(waiting, next.done)

@@ -84,7 +84,7 @@ func (c *Credentials) clientConfig() *tls.Config {
 	made := &tls.Config{MinVersion: tls.VersionTLS13}
 	if c.files != nil {
 		latest, _ := c.files.current()
-		made.Certificates, made.RootCAs = []tls.Certificate{latest.certificate}, latest.authority // names are verified too
+		made.Certificates, made.RootCAs = []tls.Certificate{latest.certificate}, latest.authority // crypto/tls also verifies the host name
 		return made
 	}
 	made.Certificates = []tls.Certificate{c.certificate}

@@ -62,7 +62,7 @@ func LatestOnly(changes []Record) []Record {
 	return newest
 }
 
-// Seal returns the record's data after a header with a checksum, which Unseal verifies.
+// Seal returns a header with a checksum, which Unseal verifies, followed by the record's data.
 func Seal(r Record) []byte {
 	sealed := make([]byte, sealBytes, sealBytes+len(r.Data))
 	copy(sealed, sealMagic)

@@ -26,9 +26,9 @@ type Record struct {
 
 // Backend stores the state and elects the leader. Each master opens a Backend of its own.
 type Backend interface {
-	// Campaign waits until this master is elected, and begins a term. Then Leader returns
-	// address on all masters. Campaign retries while the store is unavailable. It fails if ctx
-	// ends or the backend is closed.
+	// Campaign waits until this master, whose host:port is address, is elected, and begins a
+	// term. From then on, Leader returns address on all masters. Campaign retries while the
+	// store is unavailable. It fails if ctx ends or the backend is closed.
 	Campaign(ctx context.Context, address string) (Term, error)
 	// Leader returns the last known address of the leader, or "" if none is known. It does not
 	// block.
@@ -49,7 +49,7 @@ type Term interface {
 	// others and an error that wraps a *DamagedError for each damaged record. Damaged records
 	// are never deleted.
 	Load(ctx context.Context) ([]Record, error)
-	// Write returns when the changes are durable. If two changes have the same record, the
+	// Write returns when the changes are durable. If two changes are to the same record, the
 	// later one applies. Changes that fit into one transaction of the store are atomic. If the
 	// master no longer leads, Write changes nothing and fails with ErrLost.
 	Write(ctx context.Context, changes ...Record) error
@@ -65,7 +65,7 @@ var ErrClosed = errors.New("the store of the master's state is closed")
 
 // NextNumber returns the number of the term after the term with number last; last is 0 if
 // there was none. The result is the current time in milliseconds since 1970 if that is greater
-// than last, so that it exceeds the numbers of a store that was lost.
+// than last, so that it also exceeds the term numbers of a store that was lost.
 func NextNumber(last uint64) uint64 {
 	return max(last+1, uint64(max(time.Now().UnixMilli(), 0)))
 }

@@ -58,8 +58,8 @@ const (
 	draftPattern     = draftPrefix + "*"
 )
 
-// CacheEntry returns the name of the file with a SHA-256 in a worker's cache. The file's mode
-// is 0555 if it is executable, otherwise 0444.
+// CacheEntry returns the name that a file with the given SHA-256 has in a worker's cache. The
+// file's mode is 0555 if it is executable, otherwise 0444.
 func CacheEntry(sha256 []byte, executable bool) string {
 	name := hex.EncodeToString(sha256)
 	if executable {
@@ -76,7 +76,7 @@ func entryOf(file *protocol.File) string {
 }
 
 // linkFiles links files into a working directory. It fetches the files that the cache does not
-// have. Their entries are not removed until release is called.
+// have. The cache keeps the entries of all these files until release is called.
 func (c *cache) linkFiles(ctx context.Context, files []*protocol.File, directory string) (release func(), err error) {
 	var entries []string
 	release = func() { c.release(entries) }

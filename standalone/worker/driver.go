@@ -82,8 +82,8 @@ func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 }
 
 // supervise calls run, which runs a driver until it ends. If the driver fails and supervised
-// is set, supervise restarts it: it calls the function again with the length of the pause,
-// waits for the pause, and calls run once more.
+// is set, supervise restarts it after a pause: it passes the driver's ending and the length of
+// the pause to the function named again, waits, and calls run once more.
 func supervise(ctx context.Context, supervised bool, run func() (ending, error), again func(e ending, pause time.Duration)) (ending, error) {
 	pause := firstRestart
 	for {

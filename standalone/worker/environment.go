@@ -38,7 +38,7 @@ func inherited(environ []string) environment {
 }
 
 // add sets variables. In their values, {{NAME}} is replaced by the value that the variable
-// NAME had before, <LOG_DIR> by logs, and <CPS> by ":".
+// NAME had before the call, <LOG_DIR> by logs, and <CPS> by ":".
 func (e environment) add(variables map[string]string, logs string) {
 	before := maps.Clone(e)
 	marks := strings.NewReplacer("<LOG_DIR>", logs, "<CPS>", string(os.PathListSeparator))

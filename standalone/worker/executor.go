@@ -138,8 +138,8 @@ func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor
 	}, started)
 }
 
-// writePass writes the executor's secret for its driver (pass) to a file, as writeCredentials
-// does.
+// writePass writes the secret with which an executor authenticates to its driver (the pass) to
+// a file, as writeCredentials does.
 func writePass(directory string, pass []byte) (path string, err error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)

@@ -29,7 +29,7 @@ func newMasters(addresses []string, dial []grpc.DialOption) *masters {
 	return &masters{protocol.NewMasters(addresses, dial)}
 }
 
-// fetch fetches the file with the SHA-256 hash from any master that has it. It calls
+// fetch fetches the file whose SHA-256 is hash, from any master that has the file. It calls
 // to.restart before each attempt.
 func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	ctx, giveUp := context.WithCancel(ctx)

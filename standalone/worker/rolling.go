@@ -16,9 +16,9 @@ type logLimits struct {
 	older int   // number of retained files besides the newest one
 }
 
-// rollingLog is a log file NAME that is replaced when it is full, after a whole line if
-// possible. Then NAME.1 is renamed to NAME.2 and so on, NAME is renamed to NAME.1, and a new
-// file NAME is created.
+// rollingLog is a log file NAME that is rotated when it is full, if possible between two lines.
+// The rotation renames NAME.1 to NAME.2 and so on, renames NAME to NAME.1, and creates a new
+// file NAME.
 type rollingLog struct {
 	path    string
 	limits  logLimits

@@ -123,7 +123,7 @@ type worker struct {
 	// Only the event loop uses the fields below.
 	reports      *reports
 	running      map[string]*running // running executors and drivers, by directory: owner/process
-	history      []finished          // ended executors and drivers that the web page still has, oldest first
+	history      []finished          // ended executors and drivers that the web page still shows, oldest first
 	ended        map[string]bool     // ids of ended applications whose executors still run
 	current      *attachment         // nil while the worker is not registered
 	queue        []*protocol.WorkerMessage
@@ -300,7 +300,7 @@ func (w *worker) idle() bool {
 }
 
 // isDone reports whether the event loop must end: the worker has started to send its last
-// messages, and is not registered, or not any more.
+// messages, and is not registered (any more).
 func (w *worker) isDone(flushed <-chan time.Time) bool {
 	return flushed != nil && w.current == nil
 }
@@ -441,8 +441,9 @@ func (w *worker) removeWork(application string) {
 	})
 }
 
-// startCleaning returns a channel that receives a value when old directories must be removed,
-// and a function that stops this. The channel is nil if worker.cleanup is off.
+// startCleaning starts a ticker. It returns the ticker's channel, which receives a value whenever
+// old directories must be removed, and a function that stops the ticker. The channel is nil if
+// worker.cleanup is off.
 func (w *worker) startCleaning() (<-chan time.Time, func()) {
 	if !config.WorkerCleanup.In(w.options.Settings) {
 		return nil, func() {}

@@ -70,7 +70,7 @@ type application struct {
 	ends     []*protocol.ExecutorEnd // ends of executors that the application has not acknowledged
 	sequence uint64
 
-	failures   int            // number of consecutive executors that failed before any registered
+	failures   int            // number of consecutive executors that failed before they registered
 	failedOn   map[string]int // number of failed executors, by worker id
 	retryAt    time.Time
 	waitReason string // why the application lacks executors, for users; "" if it lacks none

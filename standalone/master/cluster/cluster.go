@@ -51,7 +51,7 @@ type Cluster struct {
 	phase    Phase
 	deadline time.Time // when PhaseRecovering ends at the latest
 
-	workers   map[string]*worker  // by id; includes dead workers that the status still has
+	workers   map[string]*worker  // by id; includes dead workers that the status still shows
 	byAddress map[address]*worker // live workers
 
 	applications  map[string]*application // applications that have not ended, by id

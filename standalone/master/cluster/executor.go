@@ -166,7 +166,9 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 		c.orderKill(e)
 		return
 	}
-	a.dropEnd(key.id) // there is such an end only if the application has not attached, so the end was not sent
+	// If an end of this executor was recorded, the application has not attached yet, so the end
+	// was not sent.
+	a.dropEnd(key.id)
 	e.application = a
 	a.highestID = max(a.highestID, key.id)
 	a.usedWorkers[w.id] = true

@@ -16,10 +16,10 @@ type candidate struct {
 	executors    int  // number of executors assigned in this placement
 	running      int  // number of the application's executors on the worker before this placement
 	failures     int  // number of the application's executors that have failed on the worker
-	missingLocal *int // number of cores that the tasks that prefer this host still lack; all workers on the host share the variable; nil if no task prefers the host
+	missingLocal *int // how many more cores the tasks that prefer this host need; all workers on the host share the variable; nil if no task prefers the host
 }
 
-// missing returns the number of cores that the tasks that prefer this host still lack.
+// missing returns how many more cores the tasks that prefer this host need.
 func (c *candidate) missing() int {
 	if c.missingLocal == nil {
 		return 0
@@ -77,7 +77,7 @@ func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol
 }
 
 // countRunning sets, for each candidate, the number of the application's executors on the
-// worker, and the number of cores that the tasks that prefer the worker's host still lack.
+// worker, and how many more cores the tasks that prefer the worker's host need.
 func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand) {
 	running := make(map[*worker]int, len(a.executors))
 	local := make(map[string]*int, len(demand.GetHostTasks()))
@@ -134,9 +134,9 @@ func (p *placement) assign(c *candidate) {
 	}
 }
 
-// assignLocal assigns executors to hosts on which tasks that prefer the host lack cores,
-// beginning with the host on which the most cores are lacking. It reports whether it assigned
-// any.
+// assignLocal assigns executors to the hosts that waiting tasks prefer, as long as these tasks
+// need more cores there: each executor to the host where the most cores are missing. It reports
+// whether it assigned any executor.
 func (p *placement) assignLocal() (assigned bool) {
 	if p.wholeWorker {
 		return false

@@ -37,7 +37,7 @@ const (
 )
 
 var (
-	recordsBucket = []byte("records") // has a bucket for each kind of record; its keys are the records' ids
+	recordsBucket = []byte("records") // has a bucket for each kind of record, whose keys are the records' ids
 	metaBucket    = []byte("meta")
 	termKey       = []byte("term") // number of the latest term, 8 bytes, big-endian
 )

@@ -54,8 +54,8 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 	if err := t.renewOnce(ctx); err != nil {
 		return nil, err
 	}
-	// If the lease has expired during the wait, the election has succeeded, but this master's
-	// key no longer exists. Then claim fails.
+	// If the lease has expired during the wait, claim fails, because this master's key no
+	// longer exists although wait has succeeded.
 	seen, err := t.claim(ctx)
 	if err != nil {
 		return nil, err
@@ -67,9 +67,9 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 }
 
 // abandonable returns a copy of the client, and a function that cancels the copy's context.
-// When a campaign is abandoned, it deletes its key under that context, and would block while
-// no server answers. If the context is canceled, the campaign ends without deleting the key,
-// which is deleted when the lease is revoked or expires.
+// Election.Campaign, when its own context ends, deletes its key with the client's context, and
+// would block while no server answers. If the client's context is canceled too, Campaign
+// returns without deleting the key; the key is deleted when the lease is revoked or expires.
 func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	ctx, abandon := context.WithCancel(b.client.Ctx())
 	client := clientv3.NewCtxClient(ctx, clientv3.WithZapLogger(b.client.GetLogger()))

@@ -35,7 +35,7 @@ func (t *term) renew(ctx context.Context) {
 }
 
 // renewOnce renews the lease. It retries until the lease may have expired. The new expiry time
-// counts from just before the successful request.
+// is counted from just before the successful request was sent.
 func (t *term) renewOnce(ctx context.Context) error {
 	ctx, done := context.WithDeadline(ctx, t.leaseExpiry)
 	defer done()

@@ -32,7 +32,7 @@ type Options struct {
 	TLS *tls.Config
 	// Username and Password authenticate to the servers. "" means no authentication.
 	Username, Password string
-	// Lease is how long after the leader's last renewal another master can be elected, in
+	// Lease is the time from the leader's last renewal until another master can be elected, in
 	// whole seconds. 0 means 10 s. An election among the etcd servers may extend this time.
 	Lease time.Duration
 	// Timeout limits the duration of one call. 0 means 5 s.

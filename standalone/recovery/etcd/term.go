@@ -18,8 +18,8 @@ import (
 // term is the time during which this master's key is the oldest key of the election.
 //
 // A term ends when the key is deleted, or when the lease may have expired. The lease's
-// duration counts from before the last successful renewal, so this master stops leading no
-// later than the servers expire the lease.
+// duration is counted from just before the last successful renewal was sent, so this master
+// stops leading no later than the servers expire the lease.
 type term struct {
 	backend     *backend
 	session     *concurrency.Session

@@ -251,7 +251,7 @@ func testPersistent(t *testing.T, store Store) {
 
 func testNumbers(t *testing.T, store Store) {
 	ctx, backend := bounded(t), master(t, store)
-	last := uint64(time.Now().Add(-time.Second).UnixMilli()) // number that a lost store may have had
+	last := uint64(time.Now().Add(-time.Second).UnixMilli()) // a term number that a store may have had before it was lost
 	for range 3 {
 		term := leader(t, backend)
 		assert.Greater(t, term.Number(), last)

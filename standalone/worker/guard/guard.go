@@ -48,7 +48,7 @@ type Guard struct {
 	command *exec.Cmd
 	pipe    *os.File
 	ended   chan struct{}
-	failure error // set when ended is closed
+	failure error // set before ended is closed
 }
 
 // Start starts a guard for this process. It runs program in the role launch.RoleGuard; in this
@@ -144,7 +144,7 @@ func readSessions(worker io.Reader) map[int]bool {
 		}
 		session, err := strconv.Atoi(line[1:])
 		switch {
-		case err != nil || session <= 1: // the line is incomplete because the worker has ended, or invalid
+		case err != nil || session <= 1: // the line is invalid, or is incomplete because the worker has ended
 		case line[0] == '+':
 			sessions[session] = true
 		case line[0] == '-':
@@ -170,8 +170,8 @@ func Sweep(mark string, sessions map[int]bool, since Time) error {
 		if err := findProcesses(mark, sessions, since, found, kernel); err != nil {
 			return err
 		}
-		// An ending process loses its marks before it has ended, so found has each process
-		// until its end.
+		// A process that is ending may no longer have its session or variable, so it remains
+		// in found until it has ended.
 		maps.DeleteFunc(found, hasEnded)
 		if len(found) == 0 {
 			return nil

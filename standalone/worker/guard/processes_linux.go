@@ -18,9 +18,10 @@ import (
 // ignoredSignals are the signals that a guard ignores, because it must outlive its worker.
 var ignoredSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR}
 
-// findProcesses adds processes to the map found: all live processes, except the calling
-// process, that have one of the marks and whose start time is not earlier than since. The set
-// kernel has kernel threads to skip; findProcesses adds further ones that it finds.
+// findProcesses adds live processes to the map found: those of the sessions, and those whose
+// variable launch.EnvContainer begins with mark. It ignores the calling process, and processes
+// whose start time is earlier than since. It skips the kernel threads in the set kernel, and
+// adds to the set the kernel threads that it finds.
 func findProcesses(mark string, sessions map[int]bool, since Time, found map[int]Time, kernel map[int]bool) error {
 	directory, err := os.Open("/proc")
 	if err != nil {
@@ -67,7 +68,7 @@ func hasEnded(pid int, started Time) bool {
 }
 
 // marked reports whether the process has an environment variable that begins with variable. If
-// the first thread has ended, marked reads the environment from another thread's directory.
+// the main thread has ended, marked reads the environment from another thread's directory.
 func (p processStatus) marked(directory string, variable []byte) bool {
 	if p.state != 'Z' && p.state != 'X' {
 		return hasVariable(directory, variable)
@@ -98,7 +99,7 @@ func Started(pid int) (Time, error) {
 
 // processStatus has fields 3, 9, 20 and 22 of /proc/PID/stat (see proc_pid_stat(5)).
 type processStatus struct {
-	state   byte // state of the first thread
+	state   byte // state of the main thread
 	kernel  bool // whether the process is a kernel thread
 	threads int
 	started Time
