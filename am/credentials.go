@@ -13,8 +13,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// New containers get the submission's tokens only until some time before the tokens expire, because
-// starting a container takes time. maxTokenMargin is the maximum of that time.
+// maxTokenMargin is the maximum time before the end of the tokens' lifetime in which new containers
+// no longer get the submission's tokens. Such a margin is necessary because starting a container
+// takes time.
 const maxTokenMargin = 10 * time.Minute
 
 // login logs in to Kerberos if the application has a keytab. Without a keytab, it returns nil.
@@ -39,8 +40,9 @@ func (a *Attempt) storageOptions(login *kerberos.Client) storage.Options {
 	return options
 }
 
-// obtainTokens obtains the first delegation tokens with the login. The submission's tokens may have
-// expired if this is not the first attempt. obtainTokens returns nil if login is nil.
+// obtainTokens obtains the attempt's first delegation tokens with the login, because after an
+// earlier attempt the submission's tokens may have expired. obtainTokens returns nil if login is
+// nil.
 func (m *applicationMaster) obtainTokens(ctx context.Context, login *kerberos.Client) (*storage.Tokens, error) {
 	if login == nil {
 		return nil, nil
@@ -90,9 +92,9 @@ func (m *applicationMaster) receiveTokens(encoded []byte) error {
 	return m.contexts.renew(tokens)
 }
 
-// tokensUsableUntil returns the time until which new containers can get tokens. It is shortly
-// before the end of the tokens' maximum lifetime, because the ResourceManager renews the tokens
-// until that end. It is zero if there is no such end or it is unknown.
+// tokensUsableUntil returns the time until which new containers can get tokens. This time is
+// shortly before the end of the tokens' maximum lifetime, until which the ResourceManager renews
+// the tokens. tokensUsableUntil returns zero if no token has a known maximum lifetime.
 func tokensUsableUntil(tokens *security.Credentials) (until time.Time) {
 	for _, token := range hdfsTokens(tokens) {
 		identifier, err := token.ParseIdentifier()

@@ -53,8 +53,8 @@ func historyURL(settings *config.Config, application string, attempt int) string
 }
 
 // unregister repeats the request until the ResourceManager has stored the final status, and reports
-// whether it has. If the ResourceManager does not know the application any more, unregister first
-// registers it again.
+// whether the status was stored. If the ResourceManager does not know the application any more,
+// unregister first registers it again.
 func (m *applicationMaster) unregister(ctx context.Context, request yarn.FinishRequest) bool {
 	for {
 		done, err := m.rm.Finish(ctx, request)

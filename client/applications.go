@@ -165,7 +165,8 @@ func stateOf(state yarn.ApplicationState) yarnrest.ApplicationState {
 	return yarnrest.ApplicationState(strings.ReplaceAll(strings.ToUpper(state.String()), "-", "_"))
 }
 
-// applicationOf converts the parts of an RPC's report that this package uses.
+// applicationOf converts the application report of an RPC to the type of the REST API. It converts
+// only the fields that this package uses.
 func applicationOf(report yarn.ApplicationReport) *yarnrest.Application {
 	const percent = 100
 	application := &yarnrest.Application{
@@ -175,7 +176,7 @@ func applicationOf(report yarn.ApplicationReport) *yarnrest.Application {
 		Started: report.Started, Launched: report.Launched, Finished: report.Finished, LogAggregationStatus: report.LogAggregation,
 	}
 	if report.Attempt.Attempt > 0 {
-		application.AMContainerLogs = report.Attempt.String() // with REST a URL, here the id of the attempt
+		application.AMContainerLogs = report.Attempt.String() // the REST API has a URL here, but RPCs only return the id of the attempt
 	}
 	switch report.FinalStatus {
 	case yarn.FinalSucceeded:

@@ -130,7 +130,7 @@ func CheckRunsHere(path string) error {
 	built := platformOf(path)
 	system, _, _ := strings.Cut(built, "/")
 	switch {
-	// macOS can also run programs for the other processor that Macs have.
+	// On macOS, do not compare the processors, because Rosetta runs amd64 programs on arm64.
 	case built != "" && system == runtime.GOOS && (built == here || runtime.GOOS == "darwin"):
 		if runtime.GOOS != "linux" {
 			return nil

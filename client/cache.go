@@ -67,10 +67,10 @@ func cacheDirs(files []stagedFile, cache string) []string {
 	return dirs
 }
 
-// pruneBefore returns a time. prune may remove the cache entries that were last used before this
-// time. Usually it is maxAge ago. But an application of the user may still wait for its
-// ApplicationMaster, which updates the times of the entries that the application uses. Then the
-// result is at least partMaxAge before the submission of the oldest such application.
+// pruneBefore returns the limit for prune, which removes cache entries that were last used before
+// the limit. Usually the limit is maxAge ago. But while an application of the user waits for its
+// ApplicationMaster, no process updates the times of the entries that the application uses. In this
+// case, the limit is at least partMaxAge before the submission of the oldest such application.
 func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.Time, error) {
 	limit := time.Now().Add(-maxAge)
 	waiting, err := c.apps.Applications(ctx, yarnrest.Filter{User: c.user, States: []yarnrest.ApplicationState{

@@ -149,7 +149,7 @@ func UnknownApplication(id string, err error) error {
 }
 
 // unknownError is the error for an application that the ResourceManager does not know. Its message
-// does not contain the Java exception in answer.
+// omits the Java exception that the ResourceManager has returned.
 type unknownError struct {
 	id     string
 	answer *yarnrest.RemoteError

@@ -14,8 +14,8 @@ type failureCause struct {
 }
 
 // explain derives the failure cause from an application's state and diagnostics. Diagnostics from
-// bobbin's ApplicationMaster begin with the message. Diagnostics from YARN contain the reason
-// somewhere in a long text.
+// bobbin's ApplicationMaster begin with a one-line message. Diagnostics from YARN contain the
+// reason somewhere in a long text.
 func explain(state, diagnostics string) failureCause {
 	diagnostics = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(diagnostics), recoveredPrefix))
 	switch state {

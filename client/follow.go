@@ -186,7 +186,7 @@ func (f *follower) noteState(application *yarnrest.Application) {
 		}
 	}
 	if application.State.Ended() {
-		if f.display.state != "" { // otherwise the report contains the ResourceManager's time
+		if f.display.state != "" { // otherwise the end may be older, and fillTimes uses the ResourceManager's time
 			f.times.Finished = f.display.now()
 		}
 		return // the final report shows the end

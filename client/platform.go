@@ -23,8 +23,8 @@ const (
 
 // checkPlatform checks whether the program is built for the nodes' platform. It does nothing if
 // yarn.platform is set. It first requests the platform of the ResourceManager, to which clients can
-// always connect. Only if that differs from the program's platform, it requests the platform of
-// some nodes.
+// always connect. If the ResourceManager's platform differs from the program's, checkPlatform also
+// requests the platforms of some nodes.
 func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings *config.Config, console *Console) error {
 	if settings.IsSet(config.Platform.Name()) {
 		return nil

@@ -53,7 +53,7 @@ type TaskCounts struct {
 
 // TaskSet is a running or ended task set.
 type TaskSet struct {
-	ID          uint64 `json:"id,omitempty"` // id of the job
+	ID          uint64 `json:"id,omitempty"` // id of the task set
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Group       string `json:"group,omitempty"`
@@ -62,7 +62,7 @@ type TaskSet struct {
 	// a whole job.
 	Stage      *driver.StageInJob `json:"stage,omitempty"`
 	State      string             `json:"state,omitempty"`
-	WaitReason string             `json:"waits,omitempty"` // why no task of the task set is launched; "" if tasks are launched
+	WaitReason string             `json:"waits,omitempty"` // why no task of the task set is launched, if the reason may last until a user acts; otherwise ""
 	TaskCounts
 }
 
@@ -95,8 +95,8 @@ func (s *Progress) current() TaskSet {
 	return TaskSet{Name: "tasks", TaskCounts: s.Tasks}
 }
 
-// joinStages returns the sums over the unfinished task sets that belong to the same job as sets[0].
-// The name of the result is like "sort, stages 1 and 2 of 3:".
+// joinStages combines the unfinished task sets that belong to the same job as sets[0] into one task
+// set. Its task counts are sums, and its name is like "sort, stages 1 and 2 of 3:".
 func joinStages(sets []TaskSet) TaskSet {
 	first, sum := sets[0].Stage, TaskSet{}
 	var numbers []int
@@ -275,7 +275,7 @@ func (p *progressDisplay) showWait(why string) {
 }
 
 // showSlow prints a line about a task attempt that runs much longer than the mean. It prints at
-// most one such line in taskLinePause, and at most one line for each attempt.
+// most one such line every taskLinePause, and at most one line for each attempt.
 func (p *progressDisplay) showSlow(slowest []driver.SlowTask) {
 	for _, t := range slowest {
 		key := slowTask{t.Set, t.Task, t.Number}

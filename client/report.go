@@ -87,8 +87,8 @@ func conclude(application *yarnrest.Application, times StateTimes) (*Report, err
 }
 
 // AddSummary sets r.Summary to the summary of a driver in this process (see
-// [InProcessDriver.Summary]), and appends the summary line to r.Diagnostics, where the
-// ApplicationMaster's diagnostics on YARN have it.
+// [InProcessDriver.Summary]), and appends the summary line to r.Diagnostics, because on YARN the
+// ApplicationMaster's diagnostics contain such a line.
 func (r *Report) AddSummary(pairs string) {
 	if pairs == "" {
 		return

@@ -241,8 +241,8 @@ func (i *Identity) explainProxy(err error) error {
 		"in core-site.xml of the NameNodes and ResourceManagers", err, i.real, i.User)
 }
 
-// OpenFileSystems returns the cluster's file systems, which the cluster's user accesses. The caller
-// must close them.
+// OpenFileSystems returns a client of the cluster's file systems for the user of c. The caller must
+// close it.
 func (c *Cluster) OpenFileSystems() *storage.Files {
 	return storage.New(c.identity.Storage(storage.Options{Hadoop: c.hadoop, Logger: c.log}))
 }

@@ -35,10 +35,10 @@ type stager struct {
 	base        string      // URI of the user's directory for bobbin's files
 	user        string      // user who must own base
 	minSize     config.Size // minimum size in bytes of files in the cache
-	keepStaging bool        // put small files into preserved instead of staging
+	keepStaging bool        // put small files into <base>/preserved instead of <base>/staging
 	replication int         // replication factor of uploaded files; 0 for the cluster's default
 	console     *Console
-	staging     string // URI of the application's directory in staging, which remove removes; "" if there is none
+	staging     string // URI of the application's directory in <base>/staging, which the method remove removes; "" for none
 }
 
 // newStager returns a stager for the directory in yarn.stagingDir; the default is the user's home
@@ -247,9 +247,9 @@ func (s *stager) makeBase(ctx context.Context) error {
 }
 
 // checkBase fails if another user owns or can write to the user's directory for bobbin's files,
-// because containers of this user execute files in it. It fails with fs.ErrNotExist if the
-// directory does not exist. On a local disk, checkBase accepts any owner, because local user names
-// may differ from the cluster's.
+// because the user's containers execute files in it. It fails with fs.ErrNotExist if the directory
+// does not exist. On a local disk, checkBase accepts any owner, because local user names may differ
+// from the cluster's.
 func (s *stager) checkBase(ctx context.Context) error {
 	info, err := s.files.Stat(ctx, s.base)
 	if err != nil {

@@ -19,7 +19,7 @@ type ExecutorCounts struct {
 	Running         int `json:"running"`         // registered with the driver
 	Decommissioning int `json:"decommissioning"` // registered with the driver and being decommissioned
 	Ending          int `json:"ending"`          // released and not ended
-	Failed          int `json:"failed"`          // failures that executor.maxNumFailures limits
+	Failed          int `json:"failed"`          // executors that count as failed for executor.maxNumFailures
 	MaxFailures     int `json:"maxFailures"`     // value of executor.maxNumFailures
 }
 
@@ -27,8 +27,8 @@ type ExecutorCounts struct {
 type FailureCount struct {
 	Reason          string `json:"reason"`
 	Count           int    `json:"count"`
-	CountsAsFailure bool   `json:"counts"` // these ends count as failures for executor.maxNumFailures
-	Last            string `json:"last"`   // message of the executor that ended last
+	CountsAsFailure bool   `json:"counts"` // the reason counts as a failure for executor.maxNumFailures
+	Last            string `json:"last"`   // message about the executor that ended last for this reason
 }
 
 // Exclusion is a host on which no executors are started.

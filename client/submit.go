@@ -321,7 +321,7 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 }
 
 // submitted prints that the application was submitted. If an earlier application with the same
-// idempotency key is running, s waits for that application from then on.
+// idempotency key is running, the submission waits for that application from then on.
 func (s *submission) submitted(ctx context.Context, accepted *yarnrest.SubmissionContext) error {
 	s.job.Console.Print("submitted %s to queue %s", s.id, accepted.Queue)
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {

@@ -15,7 +15,7 @@ const anywhere = "*"
 type asks struct {
 	rackOf         func(host string) string
 	knownToManager map[string]int // numbers that the ResourceManager should have now, by host, rack or anywhere
-	rackSums       map[string]int // by rack, the sum of the numbers of the rack's hosts
+	rackSums       map[string]int // sum of the numbers requested on the hosts of each rack
 	// previous contains, for each number in the last heartbeat, the number that it replaced. The
 	// containers in the answer to that heartbeat were allocated before the ResourceManager received
 	// the heartbeat, so they lowered the replaced numbers.
@@ -49,8 +49,9 @@ func newAsks(rackOf func(string) string) asks {
 }
 
 // change sets the numbers of containers to request. It returns the numbers that the next heartbeat
-// must contain. total is the number anywhere. locations contains the numbers on hosts and in racks.
-// Their sum may exceed total, but the ResourceManager still allocates at most total containers.
+// must contain. total is the number of containers on all hosts together. locations contains the
+// numbers on single hosts and in racks. The sum of these numbers may exceed total, but the
+// ResourceManager still allocates at most total containers.
 func (a *asks) change(total int, locations locations) []ask {
 	wanted := make(map[string]int, 2*len(locations.hosts)+1)
 	clear(a.rackSums)
@@ -98,10 +99,11 @@ func (a *asks) change(total int, locations locations) []ask {
 	return send
 }
 
-// allocated lowers the numbers by one, as the ResourceManager did when it allocated a container on
-// this host: at the closest level (host, rack or anywhere) with a number above 0, and at all wider
-// levels (LocalityAppPlacementAllocator.allocate). It returns the closest level. It must be called
-// in the order of the containers in the answer.
+// allocated lowers numbers of requested containers by one, as the ResourceManager did when it
+// allocated a container on this host: the number at the closest level (host, rack or anywhere) with
+// a number above 0, and the numbers at all wider levels (LocalityAppPlacementAllocator.allocate).
+// It returns the closest level. It must be called once for each allocated container, in the order
+// in which the answer to the heartbeat lists the containers.
 func (a *asks) allocated(host string) placementLevel {
 	rack := a.rackOf(host)
 	level := elsewhere
@@ -122,7 +124,7 @@ func (a *asks) allocated(host string) placementLevel {
 }
 
 // countBefore returns the number for name that the ResourceManager stored before it allocated the
-// containers of the current answer.
+// containers in the answer that is being applied.
 func (a *asks) countBefore(name string) int {
 	if count, ok := a.previous[name]; ok {
 		return count

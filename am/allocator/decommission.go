@@ -26,8 +26,8 @@ func (s *state) takeNotices() []driverNotice {
 }
 
 // nodesChanged applies node reports and returns the lost nodes. The caller must cancel launches on
-// a lost node, even if a later report in the same answer says that the node is running again. The
-// ends of containers on lost nodes are reported separately in answers to heartbeats.
+// a lost node, even if a later element of reports says that the node is running again. The
+// ResourceManager reports the ends of containers on lost nodes separately.
 func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
 	for _, report := range lostFirst(reports) {
 		if s.topology.report(report) {
@@ -51,7 +51,7 @@ func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []y
 }
 
 // lostFirst moves the reports of lost nodes to the front. If a node was lost and is running again,
-// an answer contains two reports of the node in random order
+// the answer to a heartbeat contains two reports of the node, in random order
 // (DefaultAMSProcessor.handleNodeUpdates).
 func lostFirst(reports []yarn.NodeReport) []yarn.NodeReport {
 	var before, after []yarn.NodeReport
@@ -117,9 +117,9 @@ func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) 
 }
 
 // preemptionContract is YARN's PreemptionContract. The ResourceManager preempts the containers in
-// the contract, but not if the application releases the same amount of resources before. Schedulers
-// round these resources up to a multiple of their minimum allocation
-// (FiCaSchedulerApp.getAllocation).
+// the contract, unless the application first releases the same amount of resources, in any
+// containers. Schedulers round the resources in the contract up to a multiple of their minimum
+// allocation (FiCaSchedulerApp.getAllocation).
 type preemptionContract struct {
 	containers []yarn.ContainerID
 	resources  []yarn.ResourceRequest

@@ -71,7 +71,7 @@ func (e *exclusions) setByDriver(hosts []string) {
 }
 
 // invalidate makes the next call of refresh recompute the active exclusions. It is called after a
-// change of the nodes or of the wanted profiles.
+// change of the nodes, or of the profiles for which the driver wants executors.
 func (e *exclusions) invalidate() {
 	e.activeIsStale = e.activeIsStale || len(e.byUser)+len(e.byDriver)+len(e.byFailure) > 0
 }
@@ -105,7 +105,7 @@ func (e *exclusions) has(host string) bool {
 }
 
 // refresh recomputes the active exclusions if necessary, and reports whether the set of excluded
-// hosts has changed. count counts the nodes of each wanted profile.
+// hosts has changed. count counts the nodes for each profile for which the driver wants executors.
 func (e *exclusions) refresh(now time.Time, count func() nodeCounts) bool {
 	if !e.activeIsStale && (e.nextExpiry.IsZero() || now.Before(e.nextExpiry)) {
 		return false
@@ -187,7 +187,7 @@ type nodeCount struct {
 	excluded int // number of excluded nodes among these
 }
 
-// nodeCounts contains one element for each wanted profile.
+// nodeCounts contains one element for each profile for which the driver wants executors.
 type nodeCounts []nodeCount
 
 // countNodes counts, for each requirement in needs, the nodes that satisfy it. If the topology

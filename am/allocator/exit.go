@@ -11,10 +11,10 @@ import (
 
 // exitReason is the reason why an executor ended, and determines how its end counts.
 type exitReason struct {
-	text              string // the reason in words; ended executors are counted by it
+	text              string // the reason in words, by which ended executors are counted
 	countsAsFailure   bool   // counts as a failure for executor.maxNumFailures
 	countsAgainstNode bool   // counts as a failure for the exclusion of the host
-	expected          bool   // the driver or the end of the application ended the executor, so its replacement is not delayed
+	expected          bool   // the driver stopped the executor or the application ended, so a replacement is not delayed
 }
 
 // Reasons that are not in reasonByStatus. An executor that YARN or the driver ended has not failed.
@@ -85,8 +85,8 @@ func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, 
 }
 
 // exitStatus returns the exit status of a container. If a process exits while YARN kills it for its
-// memory, YARN reports the exit code of the process. In this case exitStatus derives the status
-// from the diagnostics.
+// memory usage, YARN reports the exit code of the process. In this case exitStatus derives the
+// status from the diagnostics.
 func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
 	switch {
 	case status.ExitStatus <= 0:

@@ -74,8 +74,8 @@ func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	s.giveUp(e, reason, fmt.Sprintf("could not be started on %s: %v", e.host(), err), now)
 }
 
-// giveUpOnExcluded gives up (see giveUp) executors on excluded nodes that no NodeManager has
-// accepted.
+// giveUpOnExcluded calls giveUp for each executor on an excluded node, unless the NodeManager has
+// accepted the executor.
 func (s *state) giveUpOnExcluded(now time.Time) {
 	for _, p := range s.profiles {
 		for _, e := range slices.SortedFunc(maps.Keys(p.starting), youngestFirst) {

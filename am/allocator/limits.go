@@ -54,7 +54,7 @@ func (l *containerLimits) check(p profile.Profile, size yarn.Resource) error {
 	return fmt.Errorf("an executor of resource profile %d takes %v, the most that this cluster gives is %v: lower what the profile asks for", p.ID, size, l.max)
 }
 
-// checkAll calls check for the wanted profiles.
+// checkAll calls check for each profile for which the driver wants executors.
 func (l *containerLimits) checkAll(profiles []*profileState) error {
 	for _, p := range profiles {
 		if p.demand.Total == 0 {

@@ -223,7 +223,8 @@ func (a *Allocator) apply(working context.Context, response *yarn.AllocateRespon
 	if response.Preemption != nil {
 		a.preempt(working, response.Preemption, now)
 	}
-	// Apply exclusions that the ended containers have caused before containers are accepted.
+	// Before new containers are accepted, apply the exclusions that the ended containers have
+	// caused.
 	s.tick(now, a.clusterNodes)
 	executors := s.addAllocated(response.Allocated, now)
 	s.responseApplied()

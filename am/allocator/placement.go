@@ -19,7 +19,7 @@ type placement struct {
 	hostTasks     map[string]int                   // number of waiting tasks that prefer each host
 	byHost        map[string]int                   // number of the profile's executors on each host
 	byRack        map[string]int                   // number of the profile's executors in each rack
-	asked         map[string]int                   // numbers in the current requests, by host, rack or anywhere
+	asked         map[string]int                   // number of requested containers, by host, rack or "*"
 	nodes         []string                         // hosts on which executors may run
 	usable        func(host string) bool           // reports whether an executor may run on the host
 	rackOf        func(host string) (string, bool) // the second result is false if the rack is unknown
@@ -29,10 +29,11 @@ type placement struct {
 // place determines the hosts and racks in which to request the missing executors.
 //
 // If waiting tasks prefer hosts, place distributes executors over these hosts in proportion to the
-// tasks, as Spark's LocalityPreferredContainerPlacementStrategy does. Otherwise it distributes them
-// evenly over the nodes, so that they are close to more of the data. If there are many nodes, place
-// names no host. Waiting for particular nodes would then take longer, and the scheduler distributes
-// the executors itself, because it allocates one container for each heartbeat of a node.
+// tasks, as Spark's LocalityPreferredContainerPlacementStrategy does. Otherwise it distributes the
+// executors evenly over the nodes, so that more of the data is on the executors' nodes. If there
+// are many nodes, place requests executors on any host, because waiting for particular nodes would
+// take longer. The scheduler then distributes the executors itself, because it allocates one
+// container for each heartbeat of a node.
 func place(in placement) locations {
 	switch {
 	case in.missing <= 0:
@@ -51,13 +52,13 @@ type hostShare struct {
 	rack      bool    // name is a rack, not a host
 	tasks     int     // waiting tasks that prefer the host or, for a rack, its hosts
 	existing  int     // executors that the host or rack has
-	shortfall float64 // executors that it should get in addition
+	shortfall float64 // executors that the host or rack lacks
 	remainder float64 // shortfall - assigned
 	assigned  int     // executors to request
 }
 
 // nearRemainder determines which hosts get an additional request: those whose remainder is at least
-// nearRemainder times the smallest remainder of the hosts that get one more executor by rounding.
+// nearRemainder times the smallest remainder of the hosts whose number of executors is rounded up.
 const nearRemainder = 0.75
 
 // placeByTasks chooses hosts by the tasks that prefer them. For each host, it computes the number
@@ -83,7 +84,7 @@ func placeByTasks(in placement) locations {
 		share.remainder = share.shortfall - float64(share.assigned)
 		left -= share.assigned
 	}
-	least := 0.0 // smallest remainder of the hosts that get one more executor by rounding; 0 if none does
+	least := 0.0 // smallest remainder of the hosts whose number of executors is rounded up; 0 if there are none
 	if left > 0 {
 		slices.SortFunc(shares, func(a, b hostShare) int {
 			return cmp.Or(cmp.Compare(b.remainder, a.remainder), cmp.Compare(a.name, b.name))

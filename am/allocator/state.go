@@ -148,7 +148,7 @@ func (s *state) tick(now time.Time, clusterNodes int) {
 	}
 }
 
-// nodeRequirements returns the requirement of each wanted profile.
+// nodeRequirements returns the requirement of each profile for which the driver wants executors.
 func (s *state) nodeRequirements() []nodeRequirement {
 	var needs []nodeRequirement
 	for _, p := range s.profiles {

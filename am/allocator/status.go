@@ -24,7 +24,7 @@ type ExecutorCounts struct {
 	Running         int `json:"running"`         // executors that are registered with the driver
 	Decommissioning int `json:"decommissioning"` // running executors whose containers YARN will end
 	Ending          int `json:"ending"`          // released containers whose release the ResourceManager has not confirmed
-	Failed          int `json:"failed"`          // failures that executor.maxNumFailures limits
+	Failed          int `json:"failed"`          // executors that count as failed for executor.maxNumFailures
 	MaxFailures     int `json:"maxFailures"`     // value of executor.maxNumFailures
 }
 
@@ -32,8 +32,8 @@ type ExecutorCounts struct {
 type FailureCount struct {
 	Reason          string `json:"reason"` // such as "beyond its memory" or "preempted"
 	Count           int    `json:"count"`
-	CountsAsFailure bool   `json:"counts"` // these ends count as failures for executor.maxNumFailures
-	Last            string `json:"last"`   // message about the latest of these ends
+	CountsAsFailure bool   `json:"counts"` // the reason counts as a failure for executor.maxNumFailures
+	Last            string `json:"last"`   // message about the executor that ended last for this reason
 }
 
 // Exclusion is a host on which no executor may run.
@@ -43,8 +43,8 @@ type Exclusion struct {
 	Until  *time.Time `json:"until,omitempty"` // end of the exclusion; nil if it does not expire
 }
 
-// status returns the current status. page.NewStatus later sets Counts.Running to the driver's
-// number.
+// status returns the current status. page.NewStatus later replaces Counts.Running by the number of
+// executors that the driver reports.
 func (s *state) status() Status {
 	counts := ExecutorCounts{
 		Launching:       s.states[stateLaunching],

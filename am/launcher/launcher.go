@@ -30,8 +30,8 @@ const (
 	minRetryDelay = 200 * time.Millisecond
 	maxRetryDelay = 5 * time.Second
 	// idleTimeout is how long an unused connection stays open. maxIdle is the maximum number of
-	// unused open connections. It is limited because thousands of connections would use much
-	// memory.
+	// unused open connections. Their number is limited because thousands of connections would use
+	// much memory.
 	idleTimeout = 30 * time.Second
 	maxIdle     = 128
 	// dialTimeout limits the time to open a connection, in which a worker waits.

@@ -111,8 +111,8 @@ func (l *Launcher) step(node *nodeQueue) {
 }
 
 // take removes from the queue the executors for the next call, and returns them: the first
-// executor, and all others with the same ctx and askFirst. It does not combine executors that have
-// mustBeAlone with others.
+// executor, and all others with the same ctx and askFirst. It does not combine executors for which
+// mustBeAlone is set with others.
 func (n *nodeQueue) take() []*executorStart {
 	first := n.starts[0]
 	other := func(item *executorStart) bool {
@@ -135,9 +135,9 @@ func (n *nodeQueue) take() []*executorStart {
 	return batch
 }
 
-// expire removes executors from the queue. It discards executors whose context has ended. It
-// reports executors as failed that have failed and for which launchTimeout has passed since the
-// first attempt.
+// expire removes executors from the queue. It discards executors whose context has ended. If an
+// attempt to start an executor has failed, and launchTimeout has passed since the first attempt,
+// expire reports the executor as failed.
 func (l *Launcher) expire(node *nodeQueue) {
 	var expired []*executorStart
 	node.starts = slices.DeleteFunc(node.starts, func(item *executorStart) bool {
@@ -270,8 +270,8 @@ func startedBefore(reason error) bool {
 	return strings.Contains(text, "already is running on this node") || strings.Contains(text, "Attempt to relaunch the same")
 }
 
-// ask asks the NodeManager which executors of batch an earlier call has started. That call got no
-// answer. ask reports these executors as started, and queues the other executors again.
+// ask asks the NodeManager which executors of batch were started by an earlier call that got no
+// answer. It reports these executors as started, and queues the other executors again.
 func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*executorStart) {
 	ids := make([]yarn.ContainerID, len(batch))
 	for i, item := range batch {
@@ -294,7 +294,8 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*executorSt
 	}
 	var running, notStarted []*executorStart
 	for _, item := range batch {
-		// A recently stopped container counts as started. The ResourceManager reports its end.
+		// A recently stopped container counts as started, because the ResourceManager reports its
+		// end.
 		reason := failed[item.id()]
 		if known[item.id()] || reason != nil && strings.Contains(reason.Error(), "was recently stopped") {
 			running = append(running, item)
@@ -390,9 +391,9 @@ func (l *Launcher) requeue(node *nodeQueue, items []*executorStart) {
 	node.starts = append(kept, node.starts...)
 }
 
-// finishStarts reports the results of executors; nil means started. It does not report executors
-// that Stop has stopped during the call. If such an executor was started, finishStarts stops it on
-// the node.
+// finishStarts reports the outcome of each start; nil means that the executor was started. It does
+// not report executors that Stop has stopped during the call. If such an executor was started,
+// finishStarts stops it on the node.
 func (l *Launcher) finishStarts(node *nodeQueue, items []*executorStart, outcome func(*executorStart) error) {
 	var wanted []*executorStart
 	for _, item := range items {

@@ -76,8 +76,9 @@ func newGate(hadoop *conf.Config, application string, activeRM func() int, logge
 		}
 		g.hosts = append(g.hosts, base.Hostname())
 		g.bases = append(g.bases, origin(base))
-		// If the gate does not recognize the proxy's address, it redirects the proxy itself. By
-		// "redirect" in the path, the proxy detects this loop (WebAppProxyServlet.handleRedirect).
+		// If the gate does not recognize the proxy's address, it redirects the proxy's own requests
+		// to the proxy. By "redirect" in the path, the proxy detects this loop
+		// (WebAppProxyServlet.handleRedirect).
 		g.pages = append(g.pages, base.Scheme+"://"+base.Host+"/proxy/redirect/"+application)
 	}
 	return g, nil

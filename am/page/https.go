@@ -58,7 +58,8 @@ func certificatesFrom(credentials *security.Credentials) (*certificates, error) 
 }
 
 // listener returns a listener that accepts TLS connections from inner, and requests client
-// certificates. It does not verify them, because browsers have none: isProxy does.
+// certificates. It does not require a certificate, because browsers have none; isProxy verifies the
+// certificate of the proxy.
 func (c *certificates) listener(inner net.Listener) net.Listener {
 	return tls.NewListener(inner, &tls.Config{Certificates: []tls.Certificate{c.page}, ClientAuth: tls.RequestClientCert})
 }

@@ -54,7 +54,7 @@ type TaskSetCounts struct {
 	// a whole job.
 	Stage      *driver.StageInJob `json:"stage,omitempty"`
 	State      string             `json:"state"`
-	WaitReason string             `json:"waits,omitempty"` // why none of its tasks is launched; "" if that may change without an action of the user
+	WaitReason string             `json:"waits,omitempty"` // why no task of the task set is launched, if the reason may last until a user acts; otherwise ""
 	TaskCounts
 	Counters map[string]int64              `json:"counters,omitempty"`
 	Gauges   map[string]driver.GaugeStatus `json:"gauges,omitempty"`

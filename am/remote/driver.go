@@ -106,7 +106,7 @@ func newDriver(dialer dialer, disconnectIsFailure bool, logger *slog.Logger) *Dr
 // driver.
 type DisconnectedError struct {
 	address string
-	joined  bool // the driver was connected before
+	joined  bool // the driver was connected before the connection was lost
 	cause   error
 }
 
@@ -201,7 +201,7 @@ func (r *Driver) Status() driver.Status {
 // The connection lasts until Stop is called.
 func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, disconnect) // the end of ctx cancels only the first connection attempt
+	stop := context.AfterFunc(ctx, disconnect) // the end of ctx cancels only the following call of reach
 	link, err := r.dialer.reach(connected)
 	if !stop() && err == nil {
 		link.close()
@@ -218,9 +218,9 @@ func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 }
 
 // Run waits until the driver ends the application, the connection to the driver is lost, or ctx
-// ends. It returns nil if the application has succeeded, the driver's error, the cause of ctx, or a
-// *DisconnectedError. If the connection is lost and Options.DisconnectIsFailure is not set, Run
-// returns nil.
+// ends. If the application has succeeded, Run returns nil. Otherwise it returns the driver's error,
+// the cause of ctx, or a *DisconnectedError. If the connection is lost and
+// Options.DisconnectIsFailure is not set, Run returns nil.
 func (r *Driver) Run(ctx context.Context) error {
 	select {
 	case <-r.ended:

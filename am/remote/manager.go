@@ -25,8 +25,8 @@ const (
 	// orphanInterval is the interval at which giveUpOrphans is called after reportTimeout.
 	orphanInterval = time.Second
 	// orphanTimeout is the time after the disconnection at which Manager reports all executors as
-	// lost, even those that are still running. An ApplicationMaster stops trying to reconnect
-	// earlier.
+	// lost, even those that are still running. By then, an ApplicationMaster has stopped trying to
+	// reconnect.
 	orphanTimeout = 15 * time.Second
 )
 
@@ -175,8 +175,8 @@ func (m *Manager) countID(id string) {
 }
 
 // attach makes a new stream of an ApplicationMaster the current stream, and queues an order with
-// the whole state for it. It fails if the ApplicationMaster has another protocol version or is an
-// earlier attempt.
+// the whole state for it. It fails if the ApplicationMaster has another protocol version, or if a
+// later attempt has already connected.
 func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) (*managerStream, error) {
 	if hello.GetVersion() != wire.Version {
 		return nil, fmt.Errorf("the ApplicationMaster speaks version %d of the protocol and the driver version %d: both must be of the same binary",

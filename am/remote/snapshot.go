@@ -51,7 +51,7 @@ func (r *Driver) Snapshot() *events.Snapshot {
 	return r.snapshots.latest
 }
 
-// receive decodes a snapshot and makes it the latest.
+// receive decodes a snapshot and stores it as the latest.
 func (s *snapshots) receive(encoded []byte) error {
 	latest, err := decodeSnapshot(encoded)
 	if err != nil {

@@ -96,10 +96,11 @@ func joinSome(names []string, kind string) string {
 	return strings.Join(names, ", ")
 }
 
-// uploading asks nodes whether they still run or aggregate the application. It returns a function
-// that reports whether a node may still upload logs: the node knows the application or was not
-// asked, or the node does not answer but the ResourceManager knows the application. If the
-// ResourceManager reports that log aggregation has ended, mayUpload returns false for all nodes.
+// uploading asks nodes whether they still run or aggregate the application. It returns the function
+// mayUpload, which reports whether a node may still upload logs. This is so if the node knows the
+// application or was not asked, or if the node does not answer but the ResourceManager knows the
+// application. If the ResourceManager reports that log aggregation has ended, mayUpload returns
+// false for all nodes.
 func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload func(node string) bool, err error) {
 	application, err := a.cluster.apps.Application(ctx, a.id)
 	if ctx.Err() != nil {
@@ -108,7 +109,7 @@ func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload 
 	if err == nil && aggregationEnded(application) {
 		return func(string) bool { return false }, nil
 	}
-	forgotten := errors.Is(err, yarnrest.ErrNotFound) // nodes that do not answer then count as having nothing to upload
+	forgotten := errors.Is(err, yarnrest.ErrNotFound) // if set, a node that does not answer counts as a node without logs to upload
 	idle := map[string]bool{"": true}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)

@@ -136,7 +136,7 @@ func (f *follower) discover(ctx context.Context) error {
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
-		for _, container := range live { // after an error live is empty; then the container list contains the containers
+		for _, container := range live { // after an error, live is empty, and addEntries finds the containers in the container list
 			if container.ID != attempt.ContainerID && container.NodeHTTPAddress != "" {
 				f.add(containerInfo{id: container.ID, node: container.NodeHTTPAddress, attempt: attempt.Number})
 			}

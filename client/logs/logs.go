@@ -57,8 +57,8 @@ type File struct {
 	Name      string `json:"file"`
 	Size      int64  `json:"size"` // size of the whole file in bytes
 	// Offset is the position in the file, in bytes, at which the content begins. It is above 0 if
-	// an earlier call of write has received the part before, which was read on the node; the rest
-	// was then read from HDFS.
+	// an earlier call of write has received the first Offset bytes. These bytes were read on the
+	// node, before the node moved the file to HDFS.
 	Offset int64 `json:"offset,omitempty"`
 }
 

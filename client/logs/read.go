@@ -31,10 +31,9 @@ func (c containerInfo) describe(name, host string, size int64) File {
 }
 
 // Logs calls write with every log file of an application's containers, in the order in which the
-// containers started. write may ignore part of a file's content. Logs reads aggregated files from
-// HDFS and all other files from the nodes. Files that nodes are still uploading come last. Logs
-// prints warnings about missing logs and about nodes that do not answer. It fails if it finds no
-// log.
+// containers started. write need not read a whole file. Logs reads aggregated files from HDFS and
+// all other files from the nodes. Files that nodes are still uploading come last. Logs prints
+// warnings about missing logs and about nodes that do not answer. It fails if it finds no log.
 func (c *Reader) Logs(ctx context.Context, id string, selection Selection, console *client.Console, write func(file File, content io.Reader) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
@@ -138,7 +137,8 @@ func (r *logsCall) readContainer(ctx context.Context, container *readContainer) 
 	case container.node == "":
 		return nil
 	}
-	// With aggregation of rolled files, these are in HDFS while the current files are on the node.
+	// If nodes aggregate rolled files, the container's rolled files are in HDFS while its current
+	// files are on the node.
 	if err := r.readArchived(container); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (r *logsCall) readNode(ctx context.Context, container *readContainer) error
 	return nil
 }
 
-// answerNotice is how long a node may not answer before a message is printed.
+// answerNotice is how long a node may be silent before a message is printed.
 const answerNotice = 3 * time.Second
 
 // noticeSilence prints a message if the returned function answered is not called within
@@ -281,11 +281,11 @@ func (r *logsCall) writeFile(container *readContainer, file File, from int64, co
 	case err != nil:
 		return client.FailedError(err)
 	}
-	container.written[file.Name] = file.Size // the whole file counts as written even if write has ignored a part
+	container.written[file.Name] = file.Size // the whole file counts as written even if write has read only a part
 	return nil
 }
 
-// readError is an error of reading a log, as opposed to an error of the function write.
+// readError is an error of reading a log, not an error that logsCall.write has returned.
 type readError struct{ err error }
 
 func (b *readError) Error() string { return b.err.Error() }

@@ -165,8 +165,8 @@ func (t *Tail) looksMoved(family rolledFamily) bool {
 	return fresh && len(t.known(family)) > 0
 }
 
-// readFiles reads the new part of each file. It fails with ErrShorter if another file has replaced
-// a file.
+// readFiles reads the new part of each file. If a file is not the file that was read before under
+// the same name, readFiles fails with ErrShorter.
 func (t *Tail) readFiles(ctx context.Context, source Source, family rolledFamily) error {
 	for _, file := range family.files {
 		state := t.files[file.Name]
@@ -216,8 +216,8 @@ func StartOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 	}
 }
 
-// isSame reports whether file is the file of state, perhaps after a rename. It compares the bytes
-// before state.offset with state.last.
+// isSame reports whether file, perhaps after a rename, is the file that state describes. This is so
+// if the file's bytes directly before state.offset are equal to state.last.
 func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile) (bool, error) {
 	if file.Size < state.offset {
 		return false, nil
