@@ -23,8 +23,8 @@ type ClusterManager interface {
 
 // Request describes which executors a driver requests.
 type Request struct {
-	// Demands has an element for each resource profile, ordered by profile id. Its Total is 0 if
-	// no executors of the profile are requested.
+	// Demands has an element for each resource profile, ordered by profile id. If no executors
+	// of a profile are requested, the Total of its element is 0.
 	Demands []Demand
 	// ExcludedNodes are the hosts, sorted, on which no executor may be started.
 	ExcludedNodes []string

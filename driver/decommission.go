@@ -10,7 +10,7 @@ import (
 const stopTimeout = 10 * time.Second
 
 // Decommission announces that the cluster will end executors. No new tasks are launched on them.
-// The driver stops each executor when it runs no tasks and no [ExecutorListener] moves its data.
+// An executor is stopped when it runs no tasks and no [ExecutorListener] moves its data.
 // Executors that have not stopped at the notice's deadline are killed. Their tasks are retried
 // on other executors without counting a failure. The notice for an executor that is not
 // registered applies when it registers. Of two notices for an executor, the one with the earlier

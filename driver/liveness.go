@@ -80,17 +80,17 @@ func (l *loop) expire(silent []*executor) {
 	for _, e := range silent {
 		ids = append(ids, e.id)
 		// The loss is counted as a failure without waiting for the cluster manager's report,
-		// which would only be that the executor was killed.
+		// which would only say that the executor was killed.
 		text := fmt.Sprintf("said nothing for %v", l.now.Sub(e.lastHeard).Round(time.Millisecond))
 		l.removeLost(e, Loss{Reason: text, CountsAsFailure: true})
 	}
 	l.requester.kill(ids)
 }
 
-// Unreachable reports that the executor with the given id did not answer another executor. If
-// the driver has not received a message from it for three heartbeats either, the executor is
-// lost at once, without waiting for network.timeout. Then all other executors on its host that
-// have been silent for three heartbeats are also lost.
+// Unreachable reports that another executor got no answer from the executor with the given id.
+// If this executor has sent the driver no message for three heartbeats either, it is lost at
+// once, without waiting for network.timeout. Then all other executors on its host that have been
+// silent for three heartbeats are also lost.
 func (d *Driver) Unreachable(id string) {
 	d.do(func(l *loop) {
 		unreachable := l.executors[id]

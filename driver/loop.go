@@ -162,8 +162,8 @@ func earliest(times ...time.Time) time.Time {
 	return first
 }
 
-// stop ends all task sets and stops all executors. The loop closes empty when no executor is
-// registered any more.
+// stop ends all task sets and stops all executors. When no executor is registered any more, the
+// loop closes the channel "empty".
 func (l *loop) stop(empty chan struct{}) {
 	l.stopping = true
 	for _, set := range l.sets {
@@ -211,9 +211,9 @@ func newAlarm(inbox chan<- event) *alarm {
 	return &alarm{timer: timer}
 }
 
-// set sets the alarm to the time wake. It does nothing if wake is the zero time, or if the alarm
-// is already set to an earlier time. In that case the loop wakes early, and calls set again at
-// the end of that turn.
+// set sets the alarm to the time wake, unless wake is the zero time. If the alarm is already set
+// to an earlier time, set does not change it: the loop wakes at the earlier time, and calls set
+// again at the end of that turn.
 func (a *alarm) set(wake, now time.Time) {
 	if wake.IsZero() || (a.due.After(now) && !wake.Before(a.due)) {
 		return

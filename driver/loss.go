@@ -39,7 +39,7 @@ func (u unexplainedLosses) take(id string) *unexplainedLoss {
 	return loss
 }
 
-// expired removes and returns the losses that were not reported in time.
+// expired removes and returns the losses that the cluster manager has not reported in time.
 func (u unexplainedLosses) expired(now time.Time) []*unexplainedLoss {
 	var expired []*unexplainedLoss
 	for id, loss := range u {
@@ -79,8 +79,8 @@ func (l *loop) executorLost(id string, loss Loss) {
 	}
 }
 
-// expireLosses counts the losses that were not reported in time as failures, and kills their
-// executors.
+// expireLosses handles the losses that the cluster manager has not reported in time: it counts
+// them as failures, and kills the executors.
 func (l *loop) expireLosses() {
 	var ids []string
 	for _, loss := range l.losses.expired(l.now) {

@@ -127,8 +127,8 @@ func (p *profiles) total() int {
 }
 
 // unusedProfiles returns the profiles that no task set has used for the idle timeout and whose
-// executors hold no data. next is the time at which another profile will have been unused for
-// the idle timeout; the zero time means that there is no such profile.
+// executors hold no data. next is the earliest time at which a further profile will have been
+// unused for that time; the zero time means that there is no such profile.
 func (p *profiles) unusedProfiles(now time.Time, holdsData func(*resourceProfile) bool) (unused []*resourceProfile, next time.Time) {
 	for _, r := range p.list[1:] {
 		if r.sets > 0 || holdsData(r) {

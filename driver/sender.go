@@ -7,9 +7,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// maxEndedSetsBytes is the largest total size of shared inputs (TaskSet.Shared) of ended task
-// sets that an executor may still store. Normally, the ids of ended sets are sent with the next
-// message to the executor. Above this size, the driver sends a message only for these ids.
+// maxEndedSetsBytes limits the total size of the shared inputs (TaskSet.Shared) that an executor
+// stores for task sets that have ended. Normally, the driver sends the ids of ended sets with
+// its next message to the executor. If the limit is exceeded, it sends the ids at once.
 const maxEndedSetsBytes = 256 << 10
 
 // sender builds the messages to executors. In each turn (iteration) of the event loop, an
@@ -121,7 +121,8 @@ func (s *sender) launch(a *attempt, launch *scheduler.Launch) {
 	}
 }
 
-// barrierPeers tells the executors of a barrier task set the executor and host of each of its tasks.
+// barrierPeers sends to all executors that run tasks of a barrier set, for each of the set's
+// tasks, the id and the host of the task's executor.
 func (s *sender) barrierPeers(set *runningSet, attempts []*attempt) {
 	peers := &wire.BarrierPeers{TaskSet: set.id}
 	executors := map[*executor]struct{}{}

@@ -91,7 +91,7 @@ func (v *values) addGauge(name string, other GaugeStatus) {
 	v.gauges[name] = own
 }
 
-// merge adds the counters and gauges of other.
+// merge adds the counters and gauges in other to v.
 func (v *values) merge(other *values) {
 	v.addCounters(other.counters)
 	for name, gauge := range other.gauges {

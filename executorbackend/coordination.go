@@ -49,7 +49,8 @@ func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	}
 }
 
-// endCause returns why the attempt has ended. It must not be in engine.tasks any more.
+// endCause returns why the attempt has ended. The attempt must have been removed from
+// engine.tasks.
 func (t *task) endCause() error {
 	if err := context.Cause(t.ctx); err != nil {
 		return err

@@ -43,7 +43,7 @@ func newLeakLabels() leakLabels {
 	return leakLabels{prefix: strconv.FormatUint(rand.Uint64(), 36), sets: map[uint64]leakLabel{}}
 }
 
-// next returns the label for a task of a set that starts in the current period.
+// next returns the label for tasks of a set that start in the current period.
 func (l *leakLabels) next(ctx context.Context, set *taskSet) leakLabel {
 	label, ok := l.sets[set.id]
 	if !ok || label.period != l.period {
@@ -129,8 +129,8 @@ type goroutines struct {
 	count    int
 }
 
-// goroutinesLabelled returns the goroutines in a text profile whose label taskLabel starts with
-// prefix.
+// goroutinesLabelled parses a goroutine profile in text form. It returns the goroutines that have
+// the label taskLabel with a value that starts with prefix.
 func goroutinesLabelled(profile, prefix string) []goroutines {
 	var found []goroutines
 	_, profile, _ = strings.Cut(profile, "\n") // the first line is the total

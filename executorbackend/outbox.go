@@ -218,7 +218,7 @@ func (o *outbox) nextFetch() *fetch {
 
 const (
 	bytesPerUpdate = 64   // approximate size in bytes of an update without its result and texts
-	maxHeldKeys    = 1000 // largest number of keys in one message
+	maxHeldKeys    = 1000 // largest number of keys of held data in one message
 )
 
 // next removes items from the outbox and returns them as one message. It adds updates, up to

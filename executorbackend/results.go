@@ -50,9 +50,9 @@ func (e *engine) lastUpdate(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	return update
 }
 
-// fetch sends one stored result to the driver in parts. At the end of the fetch, and on a kill
-// of the attempt, the stored block is removed. Only the first of the two removals succeeds. The
-// code that made it sends the attempt's last update.
+// fetch sends one stored result to the driver in parts. Both the end of the fetch and a kill of
+// the attempt remove the stored block. Only the first of the two removals succeeds. The code
+// whose removal succeeds sends the attempt's last update.
 type fetch struct {
 	attempt uint64
 	sent    int64 // bytes sent so far

@@ -34,7 +34,8 @@ type backlog struct {
 	// availableCounts contains a count for each level of locality:
 	//   - ProcessLocal: available executors that waiting tasks prefer
 	//   - NodeLocal: hosts that waiting tasks prefer and that have an available executor
-	//   - RackLocal: racks of preferred hosts, if the rack has an available executor
+	//   - RackLocal: racks that contain a host that waiting tasks prefer, and that have an
+	//     available executor
 	//   - NoPref: waiting tasks without preferences
 	availableCounts [Localities]int
 	// noPref lists waiting tasks without preferences, withPreferences all other waiting tasks.

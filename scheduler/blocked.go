@@ -56,8 +56,8 @@ func (s *Scheduler) checkSet(events []Event, set *taskSet) []Event {
 }
 
 // whyBlocked returns why a set is blocked, and how long it may be blocked before it is aborted.
-// The reason is "" if the set is not blocked. index is a task that no executor may run; -1 means
-// all tasks.
+// The reason is "" if the set is not blocked. index is the index of a task that no executor may
+// run; -1 means all tasks.
 func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait time.Duration) {
 	if set.waiting == 0 || set.barrier != nil && set.waiting < len(set.states) {
 		return 0, "", 0
@@ -105,7 +105,8 @@ func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
 }
 
 // excludedFrom returns the number of executors that are large enough for a task if all of them
-// are excluded for the task, else 0. h is the task's history; nil if no attempt of it has ended.
+// are excluded for the task, else 0. h is the task's history; nil if no attempt of the task has
+// ended without a result.
 func (set *taskSet) excludedFrom(h *history) int {
 	if !set.exclusion.Any() && (h == nil || !h.exclusion.Any()) && set.profile.sizes.largeEnough(set) > 0 {
 		return 0

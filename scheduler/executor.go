@@ -41,7 +41,7 @@ type executor struct {
 	excluded        bool // the executor or its node is excluded for the application
 	available       bool // tasks may be launched on it: neither decommissioning nor excluded
 	resources       resource.Inventory
-	newlyFree       bool       // is in the list newlyFree of its cluster
+	newlyFree       bool       // whether the executor is in cluster.newlyFree
 	running         []*attempt // attempts that were launched on the executor and have not ended, including queued ones
 	queue           queue
 	// window is how many attempts of the set with the id windowSet may be queued at the
@@ -117,7 +117,7 @@ func (s *Scheduler) setRackOf(host, rack string) {
 	}
 }
 
-// updateAvailable recomputes available after a change of decommissioning or excluded.
+// updateAvailable recomputes e.available after e.decommissioning or e.excluded has changed.
 func (e *executor) updateAvailable() {
 	available, change := !e.decommissioning && !e.excluded, -1
 	if available == e.available {

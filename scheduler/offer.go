@@ -119,8 +119,7 @@ type candidate struct {
 	free     *freeCores
 }
 
-// maxKeptCandidates is the largest capacity with which a candidates list is reused by the next
-// offer.
+// maxKeptCandidates is the largest capacity of a candidates list that is kept for the next offer.
 const maxKeptCandidates = 64
 
 func (r *offerProgress) reset() {
@@ -132,7 +131,8 @@ func (r *offerProgress) reset() {
 	*r = offerProgress{candidates: candidates{list: list}}
 }
 
-// next calls launch with candidates in turn, and reports whether a call returned true.
+// next calls the function launch for one candidate after the other, until a call returns true.
+// It returns false if no call did.
 func (c *candidates) next(launch func(candidate) bool) bool {
 	for len(c.list) > 0 {
 		if c.current == len(c.list) {
@@ -175,8 +175,9 @@ func (p *profile) launchNext(set *taskSet) bool {
 		}) {
 			return true
 		}
-		// If the last waiting task of a location was launched above, the location's
-		// level may no longer be live, which opens the next level.
+		// The calls of launchBest may have launched the last waiting task that prefers some
+		// location. Then the level of that location may no longer be live, which opens the
+		// next level.
 		r.atNewlyFree = false
 		if level, _ := p.delays.openLevel(set); level <= set.exhaustedAt {
 			r.level, r.onlyNewlyFree = speculativeLevel+1, true
@@ -236,7 +237,7 @@ func (set *taskSet) needsExecutorChecks() bool {
 // locations with waiting tasks or, if these are not fewer than the executors with free cores,
 // all executors with enough free cores.
 func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) []candidate {
-	locations := 0 // 0 means any executor
+	locations := 0 // 0 if any executor is a candidate
 	switch level {
 	case ProcessLocal, NodeLocal:
 		locations = len(set.locations)

@@ -95,7 +95,7 @@ func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 	return -1
 }
 
-// list adds a host to hosts if it is not in hosts already.
+// list adds a preferred host to g.hosts, unless g.hosts already contains it.
 func (g *rackGroup) list(p *preferredLocation) {
 	if !p.inRotation {
 		p.inRotation = true

@@ -9,7 +9,7 @@ import (
 
 // history counts the attempts of a task that ended without a result.
 type history struct {
-	attempts, failures         int    // attempts that ended without a result; attempts of these that count as failures
+	attempts, failures         int    // attempts that ended without a result; how many of them count as failures
 	failedExecutor, failedHost string // executor and host of the latest failure
 	exclusion                  exclusion.TaskFailures
 }

@@ -76,7 +76,7 @@ func New(config Config) *Scheduler {
 // "now".
 type clock struct {
 	now     time.Time
-	elapsed time.Duration // from the first such value until the latest
+	elapsed time.Duration // from the first value of "now" until the latest
 }
 
 // advance sets the time. An earlier time has no effect.

@@ -135,7 +135,7 @@ func (s *Service) openUnsealed(path, suffix string, yield func(wholeFile, error)
 	return yield(wholeFile{io.NewSectionReader(opened.file, 0, opened.size), opened.size}, nil)
 }
 
-// unsealedFile opens a sealed data file so that reads return its unsealed form. path is the
+// unsealedFile opens a sealed data file, from which reads return decrypted bytes. path is the
 // path of the data file. If suffix is indexSuffix, unsealedFile instead returns the index of
 // that file, with the offsets of the decrypted sections.
 func (s *Service) unsealedFile(path, suffix string) (*section, error) {

@@ -107,8 +107,8 @@ func newTree(cursors []*cursor) *tree {
 	return t
 }
 
-// play fills the subtree of a node and returns the index of the cursor with the least record
-// in the subtree.
+// play sets t.losers in the subtree of a node, and returns the index of the cursor with the least
+// record in the subtree.
 func (t *tree) play(node int) int {
 	if node >= len(t.cursors) {
 		return node - len(t.cursors)

@@ -94,8 +94,8 @@ func (n *node) prefix(shuffle uint64) string {
 
 // KeepsOnNode reports whether this node's shuffle service continues to serve the executor's
 // outputs after the executor has ended. The first call tests this: it writes a small file to
-// each directory and fetches it from the shuffle service. KeepsOnNode returns an error if the
-// shuffle service is required and does not work.
+// each of NodeOptions.Directories and fetches the file from the shuffle service. KeepsOnNode
+// returns an error if the shuffle service is required and does not work.
 func (s *Service) KeepsOnNode() (bool, error) {
 	if s == nil {
 		return false, errNoService

@@ -186,7 +186,7 @@ type sealedFile struct {
 	sealedOffsets []int64 // where sections begin in the sealed file, and where the last one ends
 
 	opened []byte // the most recently read chunk, decrypted
-	at     int64  // offset of opened in the decrypted file
+	at     int64  // offset of this chunk in the decrypted file
 }
 
 func newSealedFile(file *os.File, seal cipher.AEAD, offsets []int64) *sealedFile {

@@ -169,8 +169,8 @@ func (s *Service) removeFiles(data string) {
 }
 
 // commit merges spills into the data file of an output, writes the index file, and
-// registers the output. It returns the data file and the offsets of its partitions. If it
-// fails, it removes the files.
+// registers the output. It returns the path of the data file and the offsets of its
+// partitions. If it fails, it removes the files.
 func (s *Service) commit(id MapID, spills []partitionedFile, partitions int, budget int64) (path string, offsets []int64, err error) {
 	directory, err := s.Directory()
 	if err != nil {

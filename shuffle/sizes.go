@@ -65,9 +65,9 @@ func newSizes(sizes []int64) Sizes {
 	return s
 }
 
-// hugeSize returns the least size of a partition that is listed in Sizes.Huge. It is limit or,
-// if more than maxHuge partitions have at least that size, the size of the maxHuge-th largest
-// partition.
+// hugeSize returns the smallest size of a partition that is listed in Sizes.Huge: the parameter
+// limit or, if more than maxHuge partitions have at least that size, the size of the maxHuge-th
+// largest partition.
 func hugeSize(sizes []int64, limit int64) int64 {
 	var huge []int64
 	for _, size := range sizes {

@@ -228,7 +228,8 @@ const (
 	maxLengthBytes = binary.MaxVarintLen32
 )
 
-// appendSpilled appends a record's frame to frame, in the format of the Sorter's files.
+// appendSpilled encodes a record in the format of the Sorter's files, and appends the encoded
+// record to frame.
 func (s *Sorter) appendSpilled(frame []byte, it *item) []byte {
 	key, rest := cutField(s.slabs.from(it.at))
 	value, _ := cutField(rest)

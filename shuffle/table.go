@@ -153,7 +153,7 @@ func (t *Table[V]) Prefetch(hashes []uint64) {
 	}
 }
 
-// hasKey reports whether p begins with the length of a key and the key.
+// hasKey reports whether p begins with key, preceded by key's encoded length.
 func hasKey(p, key []byte) bool {
 	if n := len(key); n < 0x80 {
 		return int(p[0]) == n && string(p[1:1+n]) == string(key)
@@ -182,8 +182,8 @@ func (t *Table[V]) low(slot uint64) uint32 {
 	return binary.LittleEndian.Uint32(t.entry(slot)[t.hashOffset:])
 }
 
-// insert adds an entry and returns its value. It stores the entry in the slot with index at,
-// unless it first doubles the slots, which moves entries to other slots.
+// insert adds an entry and returns its value. It stores the entry in t.slots[at], unless it first
+// doubles the slots, which moves entries to other slots.
 func (t *Table[V]) insert(at, hash uint64, key []byte) *V {
 	if t.sorted {
 		panic("shuffle: Upsert after SortedByHash without Reset")

@@ -84,9 +84,9 @@ func (w *Writer) Spilled() (bytes int64) {
 }
 
 // AddOrdered adds records that are in the order of their partitions. It writes them to a file
-// without buffering all of them in memory. It calls records, which must call add for each
-// record, and must return the first error of add. The partition of a record must not be less
-// than that of the previous record.
+// without buffering all of them in memory. It calls the function records, which must call the
+// function add for each record, and must return the first error of add. The partition of a record
+// must not be less than that of the previous record.
 func (w *Writer) AddOrdered(records func(add func(partition int, key, value []byte) error) error) error {
 	if w.err != nil {
 		return w.err

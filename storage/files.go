@@ -91,7 +91,8 @@ func (f *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// system returns the file system with the given URI root. The first call for a root calls open.
+// system returns the file system with the given URI root. The first call for a root calls the
+// function open.
 func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -81,8 +81,8 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string, options ...Ou
 		return Output{}, fmt.Errorf("output %s: only an output that is partitioned can replace partitions", o.Path)
 	}
 	job := o.jobDir(target)
-	// Remove the files of earlier attempts before check. Otherwise, an earlier attempt that
-	// still runs could commit after check.
+	// Remove the files of earlier attempts before calling o.check. Otherwise, an earlier attempt
+	// that still runs could commit after the check.
 	if err := o.removeEarlier(ctx, target); err != nil {
 		return Output{}, fmt.Errorf("output %s: removing what an earlier attempt left: %w", o.Path, err)
 	}

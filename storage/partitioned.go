@@ -151,8 +151,8 @@ func (o Output) replacePartitions(ctx context.Context, target, staging location)
 	for _, directory := range directories {
 		group.Go(func() error {
 			// If a later attempt has superseded this attempt, staging does not exist any more.
-			// Then these moves fail without changing the target's files, or the commit's last
-			// step fails, which moves the marker.
+			// Then either these moves fail without changing the target's files, or the last
+			// step of the commit, which moves the marker, fails.
 			old := staging.child(replacedPrefix + randomName())
 			if err := move(ctx, target.child(directory), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -166,7 +166,7 @@ func (o Output) replacePartitions(ctx context.Context, target, staging location)
 	return group.Wait()
 }
 
-// directoriesAt appends to found the paths of the directories that are exactly the given number
+// directoriesAt appends to *found the paths of the directories that are exactly the given number
 // of levels below l. The paths are relative to l, and start with prefix.
 func directoriesAt(ctx context.Context, l location, levels int, prefix string, found *[]string) error {
 	entries, err := l.system.list(ctx, l.path, false)

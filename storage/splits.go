@@ -29,9 +29,10 @@ type SplitOptions struct {
 	// Size is the size of a split in bytes. 0 means the file's block size in HDFS, and 32
 	// MiB on the local disk. The last split of a file may be up to a tenth longer.
 	Size int64
-	// Enter, if not nil, reports whether Splits lists a directory, given as its full URI. Splits
-	// calls it for path, if path is a directory, and for each directory below path that is not
-	// hidden. If Enter returns false, Splits skips the directory. Calls may be concurrent.
+	// Enter, if not nil, decides whether Splits reads a directory. The argument is the
+	// directory's full URI. Splits calls Enter for path, if path is a directory, and for each
+	// directory below path that is not hidden. If Enter returns false, Splits skips the
+	// directory. Calls may be concurrent.
 	Enter func(directory string) bool
 }
 
@@ -116,9 +117,10 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 	return w.splits(ctx, inside, above)
 }
 
-// appendDirectory appends the local directory l to above, the directories that contain l. It
-// fails if above already contains l, because then a symbolic link leads back to l, and the walk
-// would not end. For HDFS, where this is impossible, it returns nil.
+// appendDirectory returns the list "above", which are the directories that contain the local
+// directory l, with l appended. It fails if the list already contains l, because then a symbolic
+// link leads back to l, and the walk would not end. For HDFS, where this is impossible, it returns
+// nil.
 func appendDirectory(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {
 		return nil, nil
@@ -135,7 +137,7 @@ func appendDirectory(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	return append(slices.Clip(above), info), nil
 }
 
-// isHidden reports whether Hadoop's FileInputFormat skips the name.
+// isHidden reports whether Hadoop's FileInputFormat skips files and directories of this name.
 func isHidden(name string) bool { return name[0] == '_' || name[0] == '.' }
 
 // splitFile returns the splits of one file.

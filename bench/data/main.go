@@ -66,7 +66,7 @@ const (
 	runs      = 3
 	blockSize = 128 << 20 // block size of HDFS: Hadoop's default
 
-	shuffle           = "shuffle" // job that is measured for driver-mb
+	shuffle           = "shuffle" // name of the job that is measured for the figure driver-mb
 	shufflePartitions = 10_000
 
 	jobTimeout = 20 * time.Minute

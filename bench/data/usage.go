@@ -28,8 +28,8 @@ type usage struct {
 	cpu  time.Duration // CPU time of all processes
 }
 
-// watch samples the usage of the application that runs on the cluster in the directory dir,
-// until ctx ends. It includes the processes that applicationProcesses returns.
+// watch samples, until ctx ends, the usage of the application that runs on the cluster in the
+// directory dir. applicationProcesses determines whose usage counts.
 func watch(ctx context.Context, dir string) usage {
 	var result usage
 	var processes []string
@@ -69,8 +69,8 @@ func cpuTime(process string) time.Duration {
 	if err != nil {
 		return 0
 	}
-	// The second field is the program's name in parentheses. So fields begins with the third
-	// field.
+	// The second field is the program's name in parentheses. So the slice fields begins with the
+	// third field.
 	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
 	if len(fields) < 13 {
 		return 0

@@ -75,9 +75,9 @@ func run(ctx context.Context, runs int, submit string) (err error) {
 // container depends.
 const heartbeat = time.Second
 
-// waitRandomly waits for a random part of the heartbeat interval, so that a submission is at a
-// random time between two heartbeats, as a user's is. Without it, each run would start just
-// after a heartbeat, at which the previous run ended.
+// waitRandomly waits for a random part of the heartbeat interval, so that the next submission is
+// at a random time between two heartbeats, as a user's submission is. Without this wait, each run
+// would start just after a heartbeat, because the previous run ended at a heartbeat.
 func waitRandomly(ctx context.Context) error {
 	select {
 	case <-time.After(rand.N(heartbeat)):

@@ -22,7 +22,7 @@ var increment = bobbin.Func("increment", func(_ *bobbin.Task, n int) (int, error
 type driverFigures struct {
 	TasksPerSecond float64
 	CPUMicros      float64 // CPU time (user and system) per task in µs
-	ExecutorKB     float64 // memory per registered executor, in units of 1,000 bytes
+	ExecutorKB     float64 // the driver's memory per registered executor, in units of 1,000 bytes
 }
 
 // drive is the driver function. It receives a workload from stdin and writes driverFigures to

@@ -34,7 +34,7 @@ type classArchive struct {
 const archiveTimeout = 5 * time.Minute
 
 // newClassArchive returns the archive of a Hadoop release. It returns nil if the release is not
-// the default one: creating an archive takes longer than a cluster's start, which only pays off
+// the default one: creating an archive takes longer than starting a cluster, so it pays off only
 // for a release that is used often.
 func newClassArchive(java java, hadoop hadoop, lists string) (*classArchive, error) {
 	if hadoop.version != DefaultHadoopVersion {

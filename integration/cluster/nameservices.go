@@ -76,8 +76,8 @@ func (p properties) nameNode(namenode nameNode) site {
 	return s
 }
 
-// activeNameNodes returns the NameNodes that are active after Start, first the default file
-// system's.
+// activeNameNodes returns the NameNodes that are active after Start. The first is the NameNode
+// of the default file system.
 func (c *Cluster) activeNameNodes() []*Daemon {
 	active := []*Daemon{c.namenode}
 	for _, namenode := range c.otherNameNodes {

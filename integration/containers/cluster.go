@@ -244,7 +244,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() == nil || missing == nil {
-			missing = now // once ctx has ended, the new error does not say what is missing
+			missing = now // not later, because errors after the end of ctx do not say what is missing
 		}
 		if err := c.checkRunning(ctx); err != nil && ctx.Err() == nil {
 			return err

@@ -29,7 +29,7 @@ type Host struct {
 
 	docker *client.Client
 	id     string
-	// changed is true if Override or SetClock has changed the host since the last heal.
+	// changed is true if Override or SetClock has changed the host since heal was last called.
 	changed bool
 }
 

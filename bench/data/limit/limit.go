@@ -77,7 +77,7 @@ func spans(data []byte) []span {
 	return result
 }
 
-// line is a range of bytes that contains one line without its line end, or a part of it.
+// line is a range of bytes that contains one line, or a part of one line, without its line end.
 type line struct{ start, end uint32 }
 
 func (s span) lines(data []byte, f func(l line)) {

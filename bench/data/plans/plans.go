@@ -124,7 +124,7 @@ func divide(_ string, links []string, rank float64) []dataset.KV[string, float64
 	return shares
 }
 
-// nothing is a shuffle of the given number of map partitions without records.
+// nothing is a shuffle without records. Its map stage has the given number of partitions.
 var nothing = dataset.Define("nothing", func(p *dataset.Plan, partitions int) *dataset.Of[dataset.KV[int, int]] {
 	empty := dataset.Generate(p, partitions, func(int, func(dataset.KV[int, int]) bool) {})
 	return dataset.Reduce(empty, func(a, b int) int { return a + b })

@@ -10,9 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset/parquet"
 )
 
-// The queries read TPC-H's tables from directories of Parquet files. Amounts are integers
-// without a decimal point. Amounts in the tables have two digits after the point. A product has
-// as many digits after the point as its factors have together.
+// The queries read TPC-H's tables from directories of Parquet files. An amount is an integer: its
+// decimal digits without the decimal point. Amounts in the tables have two digits after the
+// point. A product has as many digits after the point as its factors have together.
 
 func lineItems[T any](p *dataset.Plan, tables string, options ...parquet.ReadOption) *dataset.Of[T] {
 	return parquet.Read[T](p, path.Join(tables, "lineitem"), options...)

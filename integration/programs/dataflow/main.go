@@ -38,7 +38,7 @@ type input struct {
 	Partitions, Records, Keys int
 	Payload                   int     // size of each value in bytes
 	Padding                   int     // number of bytes that are appended to each key
-	Hot                       float64 // part (0 to 1) of the records that have the first key
+	Hot                       float64 // fraction (0 to 1) of the records that have the first key
 	Right                     bool    // for joined: the records are the right side of the join
 	Check                     bool    // write one line about the records instead of the records
 	Unstable                  bool    // each run of a map task generates different values

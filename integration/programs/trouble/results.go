@@ -34,7 +34,7 @@ func (p checkedResult) check(mebibytes int) error {
 	return nil
 }
 
-// results fetches the given amount of results with Run, and then again with Stream.
+// results fetches results of the given total size with Run, and then again with Stream.
 func results(ctx context.Context, mebibytes int) error {
 	const each = 20
 	return inSession(ctx, func(session *bobbin.Session) error {
