@@ -143,7 +143,7 @@ func (a *stageAttempt) addOutputs(l *layout) {
 	})
 }
 
-// task returns the task of stage s that computes assigned.
+// task returns the task of stage s for one assignment.
 func (e *engine) task(s *stageState, l *layout, assigned assignment) (driver.Task, error) {
 	partitions := assigned.span
 	input := taskInput{Partitions: partitions, Piece: assigned.piece}

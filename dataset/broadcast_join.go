@@ -68,7 +68,7 @@ func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], ope
 
 // newJoinTables returns a sharedTable that is built from whole, whose only partition has
 // all records of the small side. While the table is built, check is called with the number
-// of encoded bytes so far. It returns an error if they are too many.
+// of encoded bytes so far, and returns an error if there are too many.
 func newJoinTables[K, W any](whole *Of[KV[K, W]], pairs kvCodec[K, W], check func(x *taskContext, bytes int64) error) *sharedTable[*joinTable[W]] {
 	return newSharedTable(func(x *taskContext) *joinTable[W] {
 		table := newJoinTable[W]()

@@ -34,7 +34,7 @@ type checkpointIndex struct {
 	Lengths [][]int64 // for each part, the number of bytes of each of its partitions
 }
 
-// write writes the index to output, as the part with the number part.
+// write writes the index to output as a part of its own, with the given number.
 func (c checkpointIndex) write(ctx context.Context, output *storage.Output, part int) error {
 	file, err := output.Part(ctx, part, 0)
 	if err != nil {

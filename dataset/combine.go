@@ -12,9 +12,9 @@ const (
 	maxDistinctShare    = 0.8
 )
 
-// write merges the values of each key in the partitions of s, and writes the merged values
-// to the shuffle. If the keys do not all fit into memory, it writes several merged values
-// for some keys.
+// write merges the values of each key in the partitions of the span s, and writes the merged
+// values to the shuffle. If the keys do not all fit into memory, it writes several merged
+// values for some keys.
 func (a *aggregation[K, V, A]) write(x *taskContext, s span, out *shuffle.Writer) error {
 	c := combiner[K, V, A]{aggregation: a, x: x, out: out, table: shuffle.NewTable[A](), heap: newHeapEstimate[A]()}
 	defer c.table.Release()

@@ -172,8 +172,8 @@ func directoryOf(split storage.Split) string {
 }
 
 // eachSplit calls read for each split of a partition of a source, until read returns false.
-// read passes each element to its argument emit, a function that sets the element's fields
-// whose values are in the names of directories, and calls the emit passed to eachSplit.
+// read must pass each element to the function that it receives as emit. This function sets
+// the fields whose values are in the names of directories, and then calls eachSplit's emit.
 func eachSplit[T any](x *taskContext, n *node, partition int, emit func(T) bool, read func(split storage.Split, emit func(T) bool) bool) {
 	var element T
 	fields := n.source.fields

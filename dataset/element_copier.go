@@ -22,8 +22,8 @@ func elementCopierOf[T any](p *Plan, operator string) elementCopier[T] {
 	return elementCopier[T]{codec: codec, mustCopy: hasBytes(reflect.TypeFor[T](), map[reflect.Type]bool{})}
 }
 
-// copy returns a copy of an element that stays valid, or the element itself if it need not
-// be copied.
+// copy returns a copy that remains valid. If the element need not be copied, copy returns
+// the element itself.
 func (k elementCopier[T]) copy(element T) (T, error) {
 	if !k.mustCopy {
 		return element, nil

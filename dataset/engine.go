@@ -297,7 +297,7 @@ func (e *engine) isCached(r ref) bool {
 	return cached
 }
 
-// uncache undoes cache, and makes executors remove the stored partitions.
+// uncache ends the effect of cache, and makes executors remove the stored partitions.
 func (e *engine) uncache(r ref) {
 	e.mu.Lock()
 	delete(e.levels, r)

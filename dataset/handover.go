@@ -24,7 +24,7 @@ type handover struct {
 	engine      *engine
 	from        *executor
 	nodeLeaves  bool                               // outputs in the shuffle service of the node move too
-	relocations map[shuffle.MapID]stage.Relocation // the outputs to move; the new executors are not set
+	relocations map[shuffle.MapID]stage.Relocation // the outputs to move; the executors that receive them are not set
 	began       time.Time
 	submission  *driver.Submission // nil before the task set is submitted
 	outputs     int                // number of outputs that were moved

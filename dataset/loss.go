@@ -21,9 +21,9 @@ const (
 type losses struct {
 	reportAt  time.Time // when the engine acts on the losses; zero if there are none
 	executors []string  // graphIDs of lost executors
-	// reports are calls to package stage that are made after the losses are reported to it.
-	// For example, package stage then ignores fetch failures of outputs that it has marked
-	// as lost.
+	// reports are calls to package stage that must come after the losses, for example those
+	// that report failed fetches: package stage ignores a failed fetch if it has already
+	// marked the output as lost.
 	reports []func()
 }
 
@@ -49,9 +49,9 @@ func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
 	})
 }
 
-// serviceGraphID returns the id of a node's shuffle service in package stage. For package
-// stage, the service is the executor of the outputs that it stores, so these outputs are
-// not lost with the executors that wrote them.
+// serviceGraphID returns the id of a node's shuffle service in package stage. There, the
+// service counts as the executor of the outputs that it stores, so these outputs are not
+// lost with the executors that wrote them.
 func serviceGraphID(service string) string { return "node " + service }
 
 // readFromShuffleService makes later tasks read the outputs of a lost executor directly
@@ -96,9 +96,9 @@ func (e *engine) reportLosses() {
 	}
 }
 
-// unreachableReport identifies a report that an executor does not answer. to is the
-// executor that requested data from it and sent the report. attempt is the attempt of the
-// stage whose task requested the data. Equal reports count once.
+// unreachableReport identifies one report of an unreachable executor. to is the executor
+// that requested data and sent the report. attempt is the attempt of the stage whose task
+// requested the data. Equal reports count once.
 type unreachableReport struct {
 	to      string
 	attempt uint64

@@ -53,7 +53,7 @@ type partitioning struct {
 	keptFields []int            // for each field of fileType, its index in the element's struct
 }
 
-// newPartitioning returns the partitioning of elements of type element by columns.
+// newPartitioning returns how elements of a type are partitioned by columns.
 func newPartitioning(element reflect.Type, columns []string) (p *partitioning, err error) {
 	if element.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("PartitionBy needs elements that are structs, not %v", element)

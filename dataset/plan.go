@@ -262,7 +262,7 @@ func callSite() string {
 }
 
 // fingerprint returns a description of each operator of the plan. If two processes run the
-// same plan function, equal fingerprints show that it described the same plan.
+// same plan function, equal fingerprints show that both got the same plan.
 func (p *Plan) fingerprint() []string {
 	prints := make([]string, len(p.nodes))
 	for i, n := range p.nodes {

@@ -69,7 +69,7 @@ type topElements[T any] struct {
 	copier   elementCopier[T]
 	memory   int64               // limit for the field bytes
 	bytes    int64               // encoded size of elements
-	elements []encodedElement[T] // the first n are sorted if there are n or more
+	elements []encodedElement[T] // if there are at least n, the first n are sorted
 }
 
 // encodedElement is an element with its encoding. If less orders two elements neither way,

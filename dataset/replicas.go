@@ -113,10 +113,10 @@ func (r *replication) signal() {
 	r.waiters = nil
 }
 
-// chooseReplica returns the executor that should store the second copy of a partition that
-// the executor first stores. It prefers executors on other hosts, and among them the one
-// with the fewest copies in assigned. It returns nil if no other executor is usable, or if
-// the executors have no data ports because they share a process.
+// chooseReplica returns the executor that should store the second copy of a partition.
+// first is the executor that stores the first copy. chooseReplica prefers executors on
+// other hosts, and among them the one with the fewest copies in assigned. It returns nil if
+// no other executor is usable, or if executors have no data ports: they share a process.
 func (e *engine) chooseReplica(first *executor, assigned map[*executor]int) *executor {
 	var others []*executor
 	for _, x := range e.executors {

@@ -50,7 +50,7 @@ type stageInput struct {
 	Kind     taskKind
 	Exchange int // writeShuffle, sampleKeys: index among the shuffles that Reader reads
 	Reader   ref
-	Limit    int64           // collectElements: of elements, 0 means all; sampleKeys: of keys in each partition
+	Limit    int64           // collectElements: number of elements, 0 means all; sampleKeys: number of keys in each partition
 	Output   *storage.Output // saveElements, checkpointElements
 	// OutputFormat is the format of the files of saveElements.
 	OutputFormat outputFormat

@@ -40,7 +40,7 @@ var laxNames = twmb.WithLaxNames(nil)
 // reader's schema. The reader's schema has the fields of the wanted schema. A field can
 // have a type in the file that Avro does not promote to the wanted type, although the
 // decoder can decode its values into the wanted Go type. For such fields, the reader's
-// schema has the file's type. They are enums, which are read as strings, and decimals and
+// schema has the file's type. These fields are enums, read as strings, and decimals and
 // timestamps of any precision.
 type merger struct {
 	file, wanted map[string]*twmb.SchemaNode // named types by full name
@@ -145,7 +145,7 @@ func (m *merger) merge(file, wanted *twmb.SchemaNode, at position) (merged, erro
 	return merged{}, fmt.Errorf("%sthe file has the type %s, which cannot be read as %s: change the type of the field", path, describe(file), describe(wanted))
 }
 
-// notNull returns the first type of a union that is not null.
+// notNull returns the first type in a union other than null.
 func notNull(union *twmb.SchemaNode) *twmb.SchemaNode {
 	return &union.Branches[slices.IndexFunc(union.Branches, func(n twmb.SchemaNode) bool { return n.Type != "null" })]
 }

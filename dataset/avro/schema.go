@@ -55,7 +55,7 @@ var avroTypeNames = []string{
 }
 
 // name returns the name in Avro of t, which is a record or a fixed type. The name is
-// derived from the name that t has in Go, or from anonymous if t has none. In the first
+// derived from that of t in Go; if t has none there, anonymous is used instead. In the first
 // call for t, defined is false, and the caller must define the type.
 func (s *typeSchema) name(t reflect.Type, anonymous string) (name string, defined bool) {
 	if name, defined = s.names[t]; defined {

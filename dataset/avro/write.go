@@ -57,8 +57,8 @@ func newEncoder(file io.Writer, element reflect.Type, options dataset.EncodeOpti
 	return &encoder{writer}, err
 }
 
-// writerSchema returns the schema for writing elements of the Go type element: the one in options,
-// if there is one, or else the one that describes the type.
+// writerSchema returns the schema with which elements of a Go type are written: the one in
+// options, if there is one, or else the one that describes the type.
 func writerSchema(element reflect.Type, options map[string]string) (*twmb.Schema, error) {
 	for name := range options {
 		if name != schemaOption {

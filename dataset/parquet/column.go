@@ -38,8 +38,9 @@ type column interface {
 	skip(rows int)
 }
 
-// pageReader has the methods of arrow-go's readers of column chunks that typedColumn uses.
-// P is the physical type. Values that point to bytes are valid until the next call.
+// pageReader is implemented by arrow-go's column chunk reader for the physical type P. It
+// has only the methods that typedColumn calls. Values that point to bytes are valid until
+// the next call.
 type pageReader[P any] interface {
 	ReadBatchInPage(size int64, values []P, definitions, repetitions []int16) (levels int64, read int, err error)
 	Skip(values int64) (int64, error)
@@ -179,7 +180,7 @@ func (c *typedColumn[P]) setOne(row unsafe.Pointer, rep, def int16, value int) e
 	if def == c.definitions {
 		c.set.setOne(unsafe.Add(at, c.offset), c.values[value])
 	} else if c.kept == nil {
-		return errNull // a []byte field would stay nil instead
+		return errNull // only a []byte field can be nil without a pointer
 	}
 	return nil
 }

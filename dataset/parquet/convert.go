@@ -86,8 +86,8 @@ func (i integerType) fits(t reflect.Type) bool {
 	return t.Bits() >= i.bits
 }
 
-// mismatch returns the error for a column whose values the type of a field cannot
-// represent.
+// mismatch returns the error for a field whose type cannot represent the values of its
+// column.
 func mismatch(f *field, column *schema.Column) error {
 	return fmt.Errorf("column %q has the type %s: %s cannot have its values", column.Path(), typeName(column), f)
 }

@@ -19,7 +19,8 @@ func entriesOf(t reflect.Type) reflect.Type {
 }
 
 // finisher returns a function that replaces the pointers of all maps in a value of f's
-// type, which is at the address at. It returns nil if the type contains no maps.
+// type. The parameter at is the address of the value. finisher returns nil if the type
+// contains no maps.
 func finisher(f *field) func(at unsafe.Pointer) {
 	finish := innerFinisher(f)
 	if finish == nil || !f.pointer {

@@ -157,9 +157,9 @@ func isMap(group *schema.GroupNode) bool {
 	return ok || group.ConvertedType() == schema.ConvertedTypes.MapKeyValue
 }
 
-// list returns the description and the type of a slice for the values of the node that repeated
-// names. The parameter list is the node of the whole list, or the same node as repeated if the file
-// has no separate node for the list.
+// list returns the description and the type of a slice for the values of a repeated node. The
+// parameter list is the node of the whole list or, if the file has no separate node for the
+// list, the repeated node again.
 func (m mirror) list(list, repeated schema.Node, columns []string) (*field, reflect.Type, error) {
 	if len(columns) > 0 {
 		return nil, nil, fmt.Errorf("the column %q is in the list or map %q: select that as a whole", list.Path()+"."+columns[0], list.Path())

@@ -18,8 +18,8 @@ type columnBuffer interface {
 	flush(w file.ColumnChunkWriter) error
 }
 
-// batchWriter has the method of arrow-go's writers of column chunks that buffer uses. P is
-// the physical type.
+// batchWriter is implemented by arrow-go's column chunk writer for the physical type P. It
+// has only the method that the type buffer calls.
 type batchWriter[P any] interface {
 	WriteBatch(values []P, definitions, repetitions []int16) (int64, error)
 }
@@ -166,7 +166,7 @@ func readInteger(t reflect.Type) func(at unsafe.Pointer) int64 {
 	return func(at unsafe.Pointer) int64 { return *(*int64)(at) }
 }
 
-// number is like value, for decimals. It writes a decimal as INT32 or INT64 if its
+// number is like the method value, for decimals. It writes them as INT32 or INT64 if their
 // precision allows this, otherwise as a byte array of the smallest sufficient fixed length.
 // Spark does the same.
 func (e *encoder) number(f *field, logical func(schema.LogicalType, parquet.Type, int, shredder) (schema.Node, shredder, error), l levels) (schema.Node, shredder, error) {

@@ -39,8 +39,8 @@ func (t *stringCache) of(value []byte) string {
 		return *known
 	}
 	t.misses++
-	// A string in cached may be in use long after its row. It is not a part of chunk,
-	// because it would then prevent the whole allocation from being freed.
+	// A string in cached may be in use long after its row, so it is not a part of chunk: it
+	// would prevent the whole chunk from being freed.
 	*known = string(value)
 	return *known
 }

@@ -201,8 +201,8 @@ func (c *typedColumn[P]) filter(levels int, values []P, selected []bool) {
 	}
 }
 
-// minMaxStatistics has the methods of arrow-go's statistics that typedColumn uses. P is an
-// ordered physical type.
+// minMaxStatistics is implemented by arrow-go's statistics of columns with the ordered
+// physical type P. It has only the methods that typedColumn calls.
 type minMaxStatistics[P any] interface {
 	Min() P
 	Max() P

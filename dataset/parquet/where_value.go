@@ -15,8 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// predicate adds the predicate p to its column. If no field has the column, it first adds
-// the column to b.
+// predicate adds the predicate p to its column. If b does not have the column yet, because
+// no field is read from it, predicate first adds the column to b.
 func (b *binder) predicate(p predicate) error {
 	if p.op < Equal || p.op > GreaterOrEqual {
 		return errors.New("there is no such operator")
@@ -60,7 +60,7 @@ func (b *binder) find(path string) (int, error) {
 	group, prefix := b.schema.Root(), ""
 	rest := path
 	for {
-		// A name may have dots.
+		// A name may itself contain dots.
 		for i := range group.NumFields() {
 			if group.Field(i).Name() == rest && group.Field(i).Type() == schema.Primitive {
 				return b.schema.ColumnIndexByNode(group.Field(i)), nil

@@ -180,7 +180,7 @@ func (e *encoder) Close() error {
 	}))
 }
 
-// shredder adds the value at the address at to the buffers of its columns. rep is the
-// repetition level of the first entry that it adds. If a struct, list or map around the
+// shredder adds a value, whose address is at, to the buffers of the value's columns. rep is
+// the repetition level of the first entry that it adds. If a struct, list or map around the
 // value is null or empty, at is nil, and def is the definition level that expresses this.
 type shredder func(at unsafe.Pointer, rep, def int16) error

@@ -43,7 +43,7 @@ type file struct {
 	block     block
 }
 
-// escape marks a sync: it is the number at the position where a record has its length.
+// escape marks a sync. It is written where a record has its length.
 const escape = -1
 
 // openFile returns a reader of the records that belong to the range from offset to end of a
@@ -183,8 +183,8 @@ func (f *file) next() (key, value []byte, err error) {
 	}
 }
 
-// record reads the record or the sync that begins at the offset at. sync reports whether it
-// has read a sync. If a sync begins after the range, record returns io.EOF.
+// record reads a record or a sync; at is the offset at which it begins. sync reports whether
+// it was a sync. If a sync begins after the range, record returns io.EOF.
 func (f *file) record(at int64) (key, value []byte, sync bool, err error) {
 	length, err := f.int32()
 	if err != nil {
