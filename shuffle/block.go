@@ -33,15 +33,18 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// appendBlock appends a block of frames to encoded. It compresses the frames if that makes
-// them smaller by at least a tenth.
-func appendBlock(encoded, frames []byte) []byte {
+// appendBlock appends a block of frames to encoded. If compress is true, it compresses the
+// frames, unless that makes them smaller by less than a quarter.
+func appendBlock(encoded, frames []byte, compress bool) []byte {
 	begin := len(encoded)
 	body := begin + headerSize
 	encoded = slices.Grow(encoded, headerSize+max(s2.MaxEncodedLen(len(frames)), len(frames)))
-	stored := s2.Encode(encoded[body:cap(encoded)], frames)
+	var stored []byte
+	if compress {
+		stored = s2.Encode(encoded[body:cap(encoded)], frames)
+	}
 	codec := byte(codecS2)
-	if len(stored) > len(frames)-len(frames)/10 {
+	if !compress || len(stored) > len(frames)-len(frames)/4 {
 		codec = codecNone
 		stored = encoded[body : body+copy(encoded[body:cap(encoded)], frames)]
 	}

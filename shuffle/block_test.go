@@ -3,6 +3,7 @@ package shuffle
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -64,6 +65,42 @@ func TestBlocksRoundTrip(t *testing.T) {
 	})
 }
 
+// TestBlocksThatCannotBeCompressed writes blocks of random bytes, and then blocks of zeros. The
+// writer does not try to compress the blocks that follow one of random bytes, but tries again
+// later.
+func TestBlocksThatCannotBeCompressed(t *testing.T) {
+	const random, zeros = 2, 2 * blocksAsIs
+	values := make([][]byte, random+zeros)
+	source := rand.NewChaCha8([32]byte{1})
+	var out bytes.Buffer
+	w := NewBlockWriter(&out)
+	defer w.Release()
+	for i := range values {
+		values[i] = make([]byte, blockSize/2)
+		if i < random {
+			_, _ = source.Read(values[i]) // never fails
+		}
+		require.NoError(t, w.Add(nil, values[i]))
+		require.NoError(t, w.endBlock())
+	}
+	require.NoError(t, w.Flush())
+	compressed := 0
+	for offset := 0; offset < out.Len(); compressed++ {
+		head := out.Bytes()[offset:]
+		offset += headerSize + int(binary.BigEndian.Uint32(head[storedSizeOffset:]))
+		if head[codecOffset] == codecNone {
+			compressed--
+		}
+	}
+	require.Equal(t, random+zeros-1-blocksAsIs, compressed)
+	pairs, err := readBlocks(out.Bytes())
+	require.NoError(t, err)
+	for i := range pairs {
+		require.True(t, string(values[i]) == pairs[i].value, i)
+	}
+	require.Len(t, pairs, len(values))
+}
+
 func TestDamagedBlocks(t *testing.T) {
 	pairs := append(randomPairs(1, 100), pair{"", ""})
 	encoded := blockBytes(t, pairs)
@@ -96,7 +133,7 @@ func TestMalformedFrames(t *testing.T) {
 		{"\x01a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "record 0 has no valid length of its value"},
 		{"\x01a\x03bc", "exceeds the block by 1 bytes"},
 	} {
-		_, err := readBlocks(appendBlock(nil, []byte(test.frames)))
+		_, err := readBlocks(appendBlock(nil, []byte(test.frames), true))
 		require.ErrorIs(t, err, block.ErrDamaged)
 		require.ErrorContains(t, err, test.want)
 	}
@@ -110,7 +147,7 @@ func FuzzBlocks(f *testing.F) {
 			if len(data) == 0 {
 				return
 			}
-			data = appendBlock(nil, data)
+			data = appendBlock(nil, data, true)
 		}
 		pairs, err := readBlocks(data)
 		if err != nil {
@@ -120,7 +157,7 @@ func FuzzBlocks(f *testing.F) {
 			for _, p := range pairs {
 				frames = appendFrame(frames, []byte(p.key), []byte(p.value))
 			}
-			again, err := readBlocks(appendBlock(nil, frames))
+			again, err := readBlocks(appendBlock(nil, frames, true))
 			require.NoError(t, err)
 			require.Equal(t, pairs, again)
 		}
@@ -182,7 +219,7 @@ func BenchmarkRecords(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(count), "ns/record")
 	})
-	encoded := appendBlock(nil, frames)
+	encoded := appendBlock(nil, frames, true)
 	b.Run("decode", func(b *testing.B) {
 		b.ReportAllocs()
 		b.SetBytes(int64(len(frames)))
@@ -200,7 +237,7 @@ func BenchmarkRecords(b *testing.B) {
 		b.ReportAllocs()
 		b.SetBytes(int64(len(frames)))
 		for b.Loop() {
-			encoded = appendBlock(encoded[:0], frames)
+			encoded = appendBlock(encoded[:0], frames, true)
 		}
 	})
 }

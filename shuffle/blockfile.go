@@ -21,7 +21,13 @@ type BlockWriter struct {
 	frames []byte // frames of the block that is being filled
 	out    []byte // encoded blocks that are not yet written to the file
 	offset int64  // encoded size of all blocks before the one that is being filled
+	asIs   int    // how many of the next blocks are not compressed
 }
+
+// blocksAsIs is how many blocks a BlockWriter does not try to compress after a block that could
+// not be compressed. Such blocks are often similar, and trying costs more than all other work
+// on a block.
+const blocksAsIs = 15
 
 // NewBlockWriter returns a BlockWriter without records. The caller must call Release.
 func NewBlockWriter(file io.Writer) *BlockWriter {
@@ -82,7 +88,12 @@ func (w *BlockWriter) endBlock() error {
 
 func (w *BlockWriter) write(frames []byte) error {
 	before := len(w.out)
-	w.out = appendBlock(w.out, frames)
+	w.out = appendBlock(w.out, frames, w.asIs == 0)
+	if w.asIs > 0 {
+		w.asIs--
+	} else if w.out[before+codecOffset] == codecNone {
+		w.asIs = blocksAsIs
+	}
 	w.offset += int64(len(w.out) - before)
 	if len(w.out) < blockSize {
 		return nil
