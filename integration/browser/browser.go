@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 )
@@ -38,7 +39,12 @@ type Browser struct {
 	requests []string
 	problems []string
 	dialogs  int
+	changed  bool // whether a request since Open began has failed with networkChanged
 }
+
+// networkChanged is the error of requests that the browser cancels because an interface of this
+// machine has got or lost an address, as happens if containers start or stop at the same time.
+const networkChanged = "net::ERR_NETWORK_CHANGED"
 
 // message is a message of the DevTools protocol: a command, the response to a command, or an
 // event.
@@ -184,7 +190,8 @@ func (b *Browser) observe(m message) {
 		Request struct {
 			URL string `json:"url"`
 		} `json:"request"`
-		Entry struct {
+		ErrorText string `json:"errorText"`
+		Entry     struct {
 			Level, Text, URL string
 		} `json:"entry"`
 		Args []struct {
@@ -212,6 +219,8 @@ func (b *Browser) observe(m message) {
 		b.send("Page.handleJavaScriptDialog", map[string]any{"accept": true}, nil)
 	case "Network.requestWillBeSent":
 		b.requests = append(b.requests, event.Request.URL)
+	case "Network.loadingFailed":
+		b.changed = b.changed || event.ErrorText == networkChanged
 	case "Runtime.consoleAPICalled":
 		if event.Type == "error" || event.Type == "warning" || event.Type == "assert" {
 			b.problems = append(b.problems, fmt.Sprintf("console: %s: %v", event.Type, event.Args))
@@ -219,7 +228,7 @@ func (b *Browser) observe(m message) {
 	case "Runtime.exceptionThrown":
 		b.problems = append(b.problems, "exception: "+event.ExceptionDetails.Text+" "+event.ExceptionDetails.Exception.Description)
 	case "Log.entryAdded":
-		if event.Entry.Level == "error" || event.Entry.Level == "warning" {
+		if (event.Entry.Level == "error" || event.Entry.Level == "warning") && !strings.Contains(event.Entry.Text, networkChanged) {
 			b.problems = append(b.problems, "log: "+event.Entry.Text+" "+event.Entry.URL)
 		}
 	}
@@ -276,10 +285,26 @@ func (b *Browser) call(ctx context.Context, method string, params, result any) e
 }
 
 // Open opens a page and waits until it has loaded. It clears the recorded requests, problems
-// and dialogs.
+// and dialogs. If the browser cancels a request because the machine's network has changed, Open
+// opens the page again.
 func (b *Browser) Open(ctx context.Context, url string) error {
+	for {
+		if err := b.open(ctx, url); err != nil {
+			return err
+		}
+		b.mu.Lock()
+		changed := b.changed
+		b.mu.Unlock()
+		if !changed {
+			return nil
+		}
+	}
+}
+
+// open is like Open, but sets b.changed if a request has failed because the network has changed.
+func (b *Browser) open(ctx context.Context, url string) error {
 	b.mu.Lock()
-	b.requests, b.problems, b.dialogs = nil, nil, 0
+	b.requests, b.problems, b.dialogs, b.changed = nil, nil, 0, false
 	select {
 	case <-b.loaded:
 	default:
@@ -291,11 +316,11 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 	if err := b.call(ctx, "Page.navigate", map[string]any{"url": url}, &navigated); err != nil {
 		return err
 	}
-	if navigated.ErrorText != "" {
+	if navigated.ErrorText != "" && navigated.ErrorText != networkChanged {
 		return fmt.Errorf("opening %s: %s", url, navigated.ErrorText)
 	}
 	select {
-	case <-b.loaded:
+	case <-b.loaded: // an error page loads, too
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("loading %s: %w", url, context.Cause(ctx))
