@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +23,14 @@ import (
 )
 
 // preemptionOptions returns the options of a cluster that preempts containers of queues beyond
-// their capacity.
-func preemptionOptions() cluster.Options {
+// their capacity. It kills a container when the wait has passed since it asked for the container.
+func preemptionOptions(wait time.Duration) cluster.Options {
 	options := clusterOptions()
 	const preemption = "yarn.resourcemanager.monitor.capacity.preemption."
 	options.YARN = cluster.Properties{
 		"yarn.resourcemanager.scheduler.monitor.enable": "true",
 		preemption + "monitoring_interval":              "500",
-		preemption + "max_wait_before_kill":             "3000",
+		preemption + "max_wait_before_kill":             strconv.FormatInt(wait.Milliseconds(), 10),
 		preemption + "total_preemption_per_round":       "1.0",
 		preemption + "natural_termination_factor":       "1.0",
 	}
@@ -39,7 +40,7 @@ func preemptionOptions() cluster.Options {
 // disruptionOptions returns the options of a cluster that preempts containers and expires lost
 // nodes after 25 seconds. On a busy machine, heartbeats can be almost as late.
 func disruptionOptions() cluster.Options {
-	options := preemptionOptions()
+	options := preemptionOptions(3 * time.Second)
 	options.YARN["yarn.nm.liveness-monitor.expiry-interval-ms"] = "25000"
 	options.YARN["yarn.nodemanager.recovery.enabled"] = "true"
 	options.YARN["yarn.nodemanager.recovery.supervised"] = "true"

@@ -7,6 +7,7 @@ import (
 	"path"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -111,7 +112,8 @@ func testRestartedResourceManager(t *testing.T, own *suite) {
 // An executor cannot read the files of executors on the other node.
 func TestApplicationsSurviveLossOfANode(t *testing.T) {
 	t.Parallel()
-	options := preemptionOptions()
+	// Three seconds less, an interval between heartbeats, is the time for executors to move their map output.
+	options := preemptionOptions(20 * time.Second)
 	options.ShuffleService = true
 	options.Nodes = []cluster.NodeSpec{
 		{Host: "127.0.0.42", Rack: "/one", MemoryMB: 2048, VCores: 16}, {Host: "127.0.0.43", Rack: "/other", MemoryMB: 2048, VCores: 16},
