@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -188,7 +189,7 @@ func Start(t testing.TB) *KDC {
 	if _, err := tool("krb5kdc"); err != nil && os.Getenv("CI") == "" {
 		t.Skip(err)
 	}
-	k, err := New(t.Context(), t.TempDir(), freeAddress(t), "")
+	k, err := New(t.Context(), t.TempDir(), reserveAddress(t), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func (k *KDC) Shifted(t testing.TB, offset string) *KDC {
 		}
 		t.Fatal(missing)
 	}
-	shifted := &KDC{Dir: t.TempDir(), Address: freeAddress(t)}
+	shifted := &KDC{Dir: t.TempDir(), Address: reserveAddress(t)}
 	_, port, err := net.SplitHostPort(k.Address)
 	if err != nil {
 		t.Fatal(err)
@@ -235,14 +236,27 @@ func (k *KDC) Shifted(t testing.TB, offset string) *KDC {
 	return shifted
 }
 
-// freeAddress returns a loopback address at which no process listens.
-func freeAddress(t testing.TB) string {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+// reserveAddress returns a loopback address that the kernel gives to no other process until the
+// test ends, because a socket that never listens is bound to it with SO_REUSEADDR. The KDC can
+// listen there: it sets SO_REUSEADDR, too.
+func reserveAddress(t testing.TB) string {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer free.Close()
-	return free.Addr().String()
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	syscall.CloseOnExec(fd)
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
 }
 
 // serve starts the KDC with environ as additional environment variables, and returns when the
