@@ -69,12 +69,15 @@ func (p *pausedRead) resume(t *testing.T) {
 func (s *kerberosCluster) testFailures(t *testing.T) {
 	const rounds, pause = 4, 11 * time.Second
 	dirs := []string{"hdfs://" + cluster.East + "/user/alice/survivor", "hdfs://" + cluster.West + "/user/alice/survivor"}
+	gate := filepath.Join(t.TempDir(), "gate")
+	openGate := func() { assert.NoError(t, os.WriteFile(gate, nil, 0o644)) }
 	var application sync.WaitGroup
 	defer application.Wait()
+	defer openGate()
 	var ended commandResult
 	application.Go(func() {
 		ended = s.run(t, "submit", "--name", "survivor", "--num-executors", "1", "--conf", "kerberos.access.hadoopFileSystems=hdfs://"+cluster.West,
-			s.programs+"/steady", strings.Join(dirs, ","), fmt.Sprint(rounds), pause.String())
+			s.programs+"/steady", strings.Join(dirs, ","), fmt.Sprint(rounds), pause.String(), gate)
 	})
 	files := s.filesOf(t, cluster.Alice)
 	after := func(round int) {
@@ -108,6 +111,7 @@ func (s *kerberosCluster) testFailures(t *testing.T) {
 	require.NoError(t, s.KDC().Stop(ctx))
 	_, err := files.Stat(t.Context(), dirs[0]+"/4-driver")
 	require.Error(t, err, "the KDC ends before the last round")
+	openGate()
 
 	application.Wait()
 	require.Equal(t, 0, ended.code, ended.stderr)

@@ -3,6 +3,8 @@
 package kerberos
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,18 +35,23 @@ const (
 // lifetime of tokens. The other tests for this cluster run at the same time.
 func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 	keytab := s.keytab(cluster.Alice)
+	gate := filepath.Join(t.TempDir(), "gate")
+	openGate := func() { assert.NoError(t, os.WriteFile(gate, nil, 0o644)) }
 	var long sync.WaitGroup
 	results := map[string]commandResult{}
 	defer func() {
+		openGate()
 		long.Wait()
 		if t.Failed() {
 			t.Logf("%+v", results)
 		}
 	}()
-	steady := func(mode, dir string, rounds int, pause time.Duration, login ...string) commandResult {
+	steady := func(mode, dir string, rounds []string, login ...string) commandResult {
 		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "1", "--name", "steady-" + dir}, login...)
-		return s.run(t, append(args, s.programs+"/steady", "/user/alice/"+dir, strconv.Itoa(rounds), pause.String())...)
+		return s.run(t, append(append(args, s.programs+"/steady", "/user/alice/"+dir), rounds...)...)
 	}
+	manyRounds := []string{strconv.Itoa(steadyRounds), steadyPause.String(), gate} // they run until their secrets have been searched for
+	twoRounds := []string{"2", (tokenLifetime + time.Second).String()}
 	began := time.Now()
 	var mu sync.Mutex
 	start := func(name string, run func() commandResult) {
@@ -66,12 +73,12 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 		}, testTimeout, 100*time.Millisecond)
 	}
 	for _, mode := range []string{"cluster", "client"} {
-		start(mode, func() commandResult { return steady(mode, mode, steadyRounds, steadyPause, keytab...) })
+		start(mode, func() commandResult { return steady(mode, mode, manyRounds, keytab...) })
 		awaitRunning(mode)
 	}
 	restarting := s.startRestarting(t, 5*tokenLifetime)
 	s.running(t, "restarted")
-	start("no keytab", func() commandResult { return steady("cluster", "ticket", 2, tokenLifetime+time.Second) })
+	start("no keytab", func() commandResult { return steady("cluster", "ticket", twoRounds) })
 	awaitRunning("ticket")
 
 	s.testWordCount(t)
@@ -83,6 +90,7 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 			s.testKeytabIsHidden(t, id, restarting.id)
 		}
 	}
+	openGate()
 	s.testOtherUsersAreRefused(t)
 	s.testCommands(t)
 
@@ -103,7 +111,7 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 	// repeat it.
 	for again := 0; again < 2 && strings.Contains(ended.stderr, "was not renewed in time"); again++ {
 		s.submitted++
-		ended = steady("cluster", "ticket-"+strconv.Itoa(again), 2, tokenLifetime+time.Second)
+		ended = steady("cluster", "ticket-"+strconv.Itoa(again), twoRounds)
 	}
 	assert.NotEqual(t, 0, ended.code)
 	warning, rest, found := strings.Cut(ended.stderr, "\n")

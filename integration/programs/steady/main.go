@@ -1,11 +1,12 @@
 // Command steady uses HDFS repeatedly, with new connections to the NameNodes in each round, so
 // that tests can let delegation tokens expire between the rounds.
 //
-//	steady DIR,... ROUNDS PAUSE
+//	steady DIR,... ROUNDS PAUSE [GATE]
 //
 // In each round, the driver and two tasks each write a file below each DIR and read it again.
 // The executors of the last round start only then. PAUSE is the time between two rounds. It
-// must be longer than 10 s, after which idle connections are closed.
+// must be longer than 10 s, after which idle connections are closed. The last round also waits
+// until the file GATE exists on the driver's host.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -66,8 +68,8 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string) error {
-	if len(arguments) != 3 {
-		return errors.New("usage: steady DIR,... ROUNDS PAUSE")
+	if len(arguments) != 3 && len(arguments) != 4 {
+		return errors.New("usage: steady DIR,... ROUNDS PAUSE [GATE]")
 	}
 	rounds, err := strconv.Atoi(arguments[1])
 	if err != nil {
@@ -104,11 +106,35 @@ func run(ctx context.Context, arguments []string) error {
 		if round == rounds {
 			break
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		if round == rounds-1 && len(arguments) == 4 {
+			if err := awaitFile(ctx, arguments[3]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// awaitFile waits until a file exists.
+func awaitFile(ctx context.Context, path string) error {
+	for {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func sleep(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-time.After(pause):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
