@@ -48,7 +48,8 @@ func (p process) throttle() (stop func()) {
 
 // fetchFromSlowExecutor throttles an executor while others fetch map output from it.
 func fetchFromSlowExecutor(t *testing.T, s *site, expected []byte) {
-	d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetchingArguments, "counts")...)
+	d := s.startDataflow(t, fetchingSettings, []string{"mapped", "merging"}, append(fetchingArguments, "counts")...)
+	d.mapOnAll(t, 3)
 	stop := process{pid: d.awaitEvents(t, "merging", 3)[0].PID}.throttle()
 	defer stop()
 	d.release(t)
@@ -62,7 +63,8 @@ func fetchFromSlowExecutor(t *testing.T, s *site, expected []byte) {
 func fetchFromSilentExecutor(t *testing.T, s *site, expected []byte) {
 	settings := map[string]string{"network.timeout": "5s", "executor.heartbeatInterval": "500ms"}
 	maps.Copy(settings, fetchingSettings)
-	d := s.startDataflow(t, settings, []string{"merging"}, append(fetchingArguments, "counts")...)
+	d := s.startDataflow(t, settings, []string{"mapped", "merging"}, append(fetchingArguments, "counts")...)
+	d.mapOnAll(t, 3)
 	victim := d.awaitEvents(t, "merging", 3)[0].PID
 	lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 	require.NoError(t, syscall.Kill(victim, syscall.SIGSTOP))
@@ -78,7 +80,8 @@ func fetchFromSilentExecutor(t *testing.T, s *site, expected []byte) {
 func (s *site) startOnWorkers(t *testing.T, service string) (d *dataflow, worker *daemon, executors, mapped []int) {
 	settings := map[string]string{"executor.cores": "1", "shuffle.service": service}
 	maps.Copy(settings, fetchingSettings)
-	d = s.startDataflow(t, settings, []string{"merging"}, append(fetchingArguments, "counts")...)
+	d = s.startDataflow(t, settings, []string{"mapped", "merging"}, append(fetchingArguments, "counts")...)
+	d.mapOnAll(t, 6)
 	merging, all := d.awaitEvents(t, "merging", 6), d.events(t, "mapped")
 	runs := func(w *daemon, pid int) bool {
 		return strings.Contains(s.environmentOf(pid), filepath.Join(s.directory, w.name)+"/")

@@ -90,6 +90,21 @@ func (d *dataflow) awaitEvents(t *testing.T, moment string, count int) []moments
 	return d.events(t, moment)
 }
 
+// mapOnAll waits until tasks in the given number of executors are held at the moment "mapped",
+// and lets them continue. Then each of these executors has map output.
+func (d *dataflow) mapOnAll(t *testing.T, executors int) {
+	t.Helper()
+	await(t, fmt.Sprintf("tasks in %d executors are mapped", executors), func() bool {
+		require.True(t, d.alive(), "%s has ended:\n%s", d.name, d.stderr.text())
+		pids := map[int]bool{}
+		for _, e := range d.events(t, "mapped") {
+			pids[e.PID] = true
+		}
+		return len(pids) >= executors
+	})
+	d.release(t, "mapped")
+}
+
 // result waits until the application ends, and returns the concatenated part files.
 func (d *dataflow) result(t *testing.T) []byte {
 	t.Helper()
@@ -228,7 +243,8 @@ func TestDataSetsSurviveExecutorLosses(t *testing.T) {
 	sortLines(expected["joined"]) // the order of a key's values is undefined
 	for _, job := range []string{"counts", "groups", "joined", "sorted"} {
 		t.Run(job+": one is killed while it writes the output", func(t *testing.T) {
-			d := s.startDataflow(t, nil, []string{"reduced"}, job)
+			d := s.startDataflow(t, nil, []string{"mapped", "reduced"}, job)
+			d.mapOnAll(t, 3)
 			victim := d.awaitEvents(t, "reduced", 3)[0].PID
 			lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 			process{pid: victim}.kill()
@@ -271,7 +287,8 @@ func TestDataSetsSurviveTheLossOfServingExecutors(t *testing.T) {
 	expected := undisturbed.result(t)
 
 	t.Run("one is killed while all fetch", func(t *testing.T) {
-		d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetchingArguments, "counts")...)
+		d := s.startDataflow(t, fetchingSettings, []string{"mapped", "merging"}, append(fetchingArguments, "counts")...)
+		d.mapOnAll(t, 3)
 		victim := d.awaitEvents(t, "merging", 3)[0].PID
 		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 		process{pid: victim}.kill()
@@ -291,7 +308,8 @@ func TestDataSetsSurviveTheLossOfServingExecutors(t *testing.T) {
 	t.Run("idle ones leave while others fetch", func(t *testing.T) { fetchFromIdleExecutors(t, s, expected) })
 	t.Run("one is killed while it commits", func(t *testing.T) {
 		smaller := s.startDataflow(t, nil, nil, "counts").result(t)
-		d := s.startDataflow(t, nil, []string{"reduced"}, "counts")
+		d := s.startDataflow(t, nil, []string{"mapped", "reduced"}, "counts")
+		d.mapOnAll(t, 3)
 		started := d.awaitEvents(t, "reduced", 3)
 		// Tasks need the driver's permission to commit. While the driver is suspended, they
 		// write their part files and wait.
