@@ -5,6 +5,7 @@ package acceptance
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -66,12 +67,12 @@ func TestListFilters(t *testing.T) {
 	})
 
 	watching := commandLine{args: []string{"status", "--watch", "--interval", "200ms", id}}.start(t)
-	await(t, "it is watched", func(context.Context) bool { return strings.Contains(watching.firstLine(), "RUNNING") })
+	progress := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d  RUNNING  \S+  1 of 1 executor  \S+ 0/2, 1 running$`)
+	await(t, "its progress is shown", func(context.Context) bool { return progress.MatchString(watching.stdout.String()) })
 	require.NoError(t, shared.put(t.Context(), signal, nil))
 	require.Equal(t, 0, running.wait(t).code)
 	seen := watching.wait(t)
 	assert.Equal(t, 0, seen.code)
-	assert.Regexp(t, `(?m)^\d\d:\d\d:\d\d  RUNNING  \S+  1 of 1 executor  \S+ 0/2, 1 running$`, seen.stdout)
 	assert.Regexp(t, `(?m)^\d\d:\d\d:\d\d  FINISHED  SUCCEEDED  `, seen.stdout)
 	assert.Regexp(t, `(?m)^status +SUCCEEDED$`, seen.stdout)
 }

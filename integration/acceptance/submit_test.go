@@ -55,7 +55,7 @@ func (c commandLine) run(t *testing.T) outcome {
 // submitted is a running yarn-submit that follows an application.
 type submitted struct {
 	command *exec.Cmd
-	stdout  bytes.Buffer
+	stdout  recorder
 	stderr  *outputRecorder
 	id      chan string // receives the first line of stdout
 	read    sync.WaitGroup
@@ -85,7 +85,7 @@ func (c commandLine) start(t *testing.T) *submitted {
 		lines := bufio.NewReader(stdout)
 		first, _ := lines.ReadString('\n') // applicationID fails if the line is incomplete
 		s.id <- strings.TrimSpace(first)
-		s.stdout.WriteString(first)
+		_, _ = s.stdout.Write([]byte(first))
 		_, _ = io.Copy(&s.stdout, lines)
 	})
 	t.Cleanup(func() {
@@ -149,24 +149,33 @@ func (s *submitted) wait(t *testing.T) outcome {
 	return s.ended
 }
 
-// outputRecorder stores the output of a process and copies it to the test's log.
-type outputRecorder struct {
-	t    *testing.T
+// recorder stores the output of a process. It can be read while the process writes.
+type recorder struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (w *outputRecorder) Write(p []byte) (int, error) {
+func (w *recorder) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, _ = w.t.Output().Write(p)
 	return w.text.Write(p)
 }
 
-func (w *outputRecorder) String() string {
+func (w *recorder) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()
+}
+
+// outputRecorder is a recorder that copies the output to the test's log.
+type outputRecorder struct {
+	recorder
+	t *testing.T
+}
+
+func (w *outputRecorder) Write(p []byte) (int, error) {
+	_, _ = w.t.Output().Write(p)
+	return w.recorder.Write(p)
 }
 
 // await polls until the condition holds. It fails the test if this takes longer than
