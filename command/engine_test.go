@@ -251,6 +251,12 @@ func TestInterruptedJobLeavesItsOutcomes(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- bobbin.RunLocal(ctx, "local[1]", plan.drive) }()
 	require.Eventually(t, func() bool { _, err := os.Stat(ready); return err == nil }, waitTimeout, 10*time.Millisecond)
+	require.Eventually(t, func() bool { // task 1 can start before the outcome of task 0 is recorded
+		entries, err := os.ReadDir(base)
+		require.NoError(t, err)
+		results, err := ReadResults(t.Context(), storage.New(storage.Options{}), ResultsDirectory(plan.Results, entries[0].Name()), plan)
+		return err == nil && statuses(results.Steps[1])[0] == StatusSucceeded
+	}, waitTimeout, 10*time.Millisecond)
 	because := fmt.Errorf("killed by a test")
 	cancel(because)
 	require.ErrorIs(t, <-ended, because)
