@@ -265,16 +265,25 @@ func TestLocalPages(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, answer.StatusCode, path)
 	}
 
-	// An open stream must not delay Close.
-	stream, err := http.Get(server.URL() + "?events=1")
-	require.NoError(t, err)
-	defer stream.Body.Close()
-	began := time.Now()
-	server.Close()
-	require.Less(t, time.Since(began), closeTimeout)
-	_, err = io.Copy(io.Discard, stream.Body)
-	_ = err // the stream may end within a message
-
 	_, err = ServeLocally(-1, pages, nil)
 	require.Error(t, err)
+}
+
+// TestAnOpenStreamDoesNotDelayClose tries again if Close needs its whole timeout, as it can on
+// a busy machine.
+func TestAnOpenStreamDoesNotDelayClose(t *testing.T) {
+	took := closeTimeout
+	for attempt := 0; took >= closeTimeout && attempt < 5; attempt++ {
+		pages := New(Options{Snapshot: func() *events.Snapshot { return snapshotOf(busy(plain)) }, Streams: true})
+		server, err := ServeLocally(0, pages, nil)
+		require.NoError(t, err)
+		stream, err := http.Get(server.URL() + "?events=1")
+		require.NoError(t, err)
+		began := time.Now()
+		server.Close()
+		took = time.Since(began)
+		_, _ = io.Copy(io.Discard, stream.Body) // the stream may end within a message
+		require.NoError(t, stream.Body.Close())
+	}
+	require.Less(t, took, closeTimeout)
 }
