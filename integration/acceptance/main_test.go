@@ -34,7 +34,7 @@ import (
 )
 
 const (
-	startTimeout = 5 * time.Minute
+	startTimeout = 8 * time.Minute
 	stopTimeout  = time.Minute
 )
 

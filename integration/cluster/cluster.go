@@ -39,8 +39,8 @@ var (
 const masterHost = "127.0.0.1"
 
 // startTimeout limits the time for starting the daemons, without downloads. Usually this takes
-// a few seconds.
-const startTimeout = 3 * time.Minute
+// a few seconds, but several clusters can start at the same time on a busy machine.
+const startTimeout = 6 * time.Minute
 
 const (
 	nameNodeName        = "namenode"

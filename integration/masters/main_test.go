@@ -28,7 +28,7 @@ import (
 const mastersVariable = "BOBBIN_TEST_MASTERS"
 
 const (
-	startTimeout = 5 * time.Minute
+	startTimeout = 8 * time.Minute
 	stopTimeout  = time.Minute
 )
 
