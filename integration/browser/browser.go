@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -104,6 +105,9 @@ func (b *Browser) run(path string) error {
 	b.command = exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
 		"--user-data-dir="+b.directory, "--remote-debugging-pipe", "about:blank")
 	b.command.ExtraFiles = []*os.File{input, output}
+	// The browser's child processes have the same stderr, so Wait also waits for them.
+	b.command.Stderr, b.command.WaitDelay = io.Discard, 2*exitTimeout
+	b.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.commands = commands
 	if err := b.command.Start(); err != nil {
 		b.command = nil
@@ -136,7 +140,10 @@ func (b *Browser) attach(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the browser and removes its profile.
+// exitTimeout is the time that the browser may need to exit.
+const exitTimeout = 5 * time.Second
+
+// Close ends the browser and its child processes, and removes its profile.
 func (b *Browser) Close() error {
 	if b.command != nil {
 		_ = b.commands.Close() // makes the browser exit
@@ -144,8 +151,8 @@ func (b *Browser) Close() error {
 		go func() { exited <- b.command.Wait() }()
 		select {
 		case <-exited:
-		case <-time.After(5 * time.Second):
-			_ = b.command.Process.Kill()
+		case <-time.After(exitTimeout):
+			_ = syscall.Kill(-b.command.Process.Pid, syscall.SIGKILL)
 			<-exited
 		}
 		b.reading.Wait()
