@@ -129,10 +129,10 @@ func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
 		}
 		rest := &wire.DriverMessage{
 			TaskSets: message.TaskSets[sets:], Launches: message.Launches[launches:],
-			Kills: message.Kills, Forget: message.Forget, Fetches: message.Fetches, Stop: message.Stop,
+			Kills: message.Kills, Forget: message.Forget, Profiles: message.Profiles, Fetches: message.Fetches, Stop: message.Stop,
 		}
 		message.TaskSets, message.Launches = message.TaskSets[:sets], message.Launches[:launches]
-		message.Kills, message.Forget, message.Fetches, message.Stop = nil, nil, nil, nil
+		message.Kills, message.Forget, message.Profiles, message.Fetches, message.Stop = nil, nil, nil, nil, nil
 		if err := stream.Send(message); err != nil {
 			return err
 		}

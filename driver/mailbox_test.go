@@ -70,6 +70,8 @@ func (s *sent) Send(message *wire.DriverMessage) error {
 	return nil
 }
 
+// The first part may contain only fields that executors act on before launches; see
+// wire.DriverMessage.
 func TestASplitMessageLosesNoField(t *testing.T) {
 	message := filled((&wire.DriverMessage{}).ProtoReflect(), 1).Interface().(*wire.DriverMessage)
 	message.TaskSets = []*wire.TaskSet{{Id: 1, Common: make([]byte, wire.MaxPart)}, {Id: 2}}
@@ -77,6 +79,13 @@ func TestASplitMessageLosesNoField(t *testing.T) {
 	stream := &sent{}
 	require.NoError(t, sendSplit(stream, message))
 	require.Len(t, stream.messages, 2)
+	stream.messages[0].ProtoReflect().Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		require.Contains(t, []protoreflect.Name{
+			"refused", "registered", "credentials", "decommission", "release", "task_sets",
+			"barrier_peers", "commit_replies", "barrier_releases", "recall",
+		}, field.Name())
+		return true
+	})
 	merge(stream.messages[0], stream.messages[1])
 	require.True(t, proto.Equal(whole, stream.messages[0]))
 }
