@@ -10,8 +10,8 @@ type Output struct {
 	// registrations.
 	Executor string
 	Host     string // the host of Executor
-	// Checksum is a checksum of the records in each partition. It does not depend on the order
-	// of the records within a partition.
+	// Checksum is one checksum over the records of all partitions. It includes the partition of
+	// each record, but does not depend on the order of the records within a partition.
 	Checksum uint64
 
 	// Attempt is the stage attempt that wrote the output. The graph sets it.
