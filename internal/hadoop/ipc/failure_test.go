@@ -24,7 +24,7 @@ type rogue struct {
 	accepted chan struct{}
 }
 
-// listen serves each connection with f, then reads until the client disconnects.
+// listen calls f with each accepted connection, and closes the connection when f returns.
 func listen(t *testing.T, f func(net.Conn)) *rogue {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -208,12 +208,12 @@ func TestFailover(t *testing.T) {
 		return nil, &ipctest.Exception{Class: string(ipc.StandbyException), Text: "not me, I cannot even check tokens"}
 	}
 	hesitant := newServer(t, early)
-	deaf := listen(t, func(conn net.Conn) {})
+	closing := listen(t, func(conn net.Conn) {})
 	for name, first := range map[string]string{
 		"refused":                      refusing(t),
 		"standby":                      standby.Address(),
 		"standby while authenticating": hesitant.Address(),
-		"closing":                      deaf.address,
+		"closing":                      closing.address,
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := newClient(t, ipc.Options{}, first, active.Address())
@@ -298,11 +298,11 @@ func TestServersWithAnotherProtocol(t *testing.T) {
 		answer []byte
 		want   string
 	}{
-		"HTTP":      {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), "speaks HTTP"},
-		"huge":      {huge, "2147483648 bytes where 134217728 are allowed"},
-		"empty":     {[]byte{0, 0, 0, 0}, "ends inside a ResponseHeader"},
-		"garbage":   {[]byte{0, 0, 0, 4, 3, 0xff, 0xff, 0xff}, "malformed ResponseHeader"},
-		"no answer": {[]byte{0, 0, 0, 5, 4, 0x08, 0x07, 0x10, 0x00}, "answered call 7 while authenticating"},
+		"HTTP":                   {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), "speaks HTTP"},
+		"huge":                   {huge, "2147483648 bytes where 134217728 are allowed"},
+		"empty":                  {[]byte{0, 0, 0, 0}, "ends inside a ResponseHeader"},
+		"garbage":                {[]byte{0, 0, 0, 4, 3, 0xff, 0xff, 0xff}, "malformed ResponseHeader"},
+		"answer to another call": {[]byte{0, 0, 0, 5, 4, 0x08, 0x07, 0x10, 0x00}, "answered call 7 while authenticating"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := listen(t, func(conn net.Conn) {

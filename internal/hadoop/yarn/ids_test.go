@@ -16,7 +16,8 @@ var (
 	attempt     = AttemptID{Application: application, Attempt: 1}
 )
 
-// containerNumber returns the id of the attempt's container with the ID n.
+// containerNumber returns the ContainerID of attempt whose field ID, which has the epoch and the
+// sequence number, is n.
 func containerNumber(n int64) ContainerID { return ContainerID{Attempt: attempt, ID: n} }
 
 func TestIDsReadAsJavaWritesThem(t *testing.T) {
