@@ -45,7 +45,7 @@ type Cluster struct {
 	byID            map[yarn.ApplicationID]*application
 	containers      map[yarn.ContainerID]*container
 	queues          []*queue
-	preempting      *event
+	nextPreemption  *event // the next call of preemptionRound
 	// demand is the number of requested containers that have not been allocated.
 	demand int
 
@@ -122,7 +122,7 @@ func (c *Cluster) start() error {
 		}
 	}
 	if c.options.PreemptionInterval > 0 {
-		c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
+		c.nextPreemption = c.after(c.options.PreemptionInterval, c.preemptionRound)
 	}
 	c.loops.Go(c.run)
 	return nil

@@ -68,7 +68,7 @@ func (q *queue) allows(more, total yarn.Resource) bool {
 // queues are below their guaranteed shares and wait, as Hadoop's
 // ProportionalCapacityPreemptionPolicy does.
 func (c *Cluster) preemptionRound() {
-	c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
+	c.nextPreemption = c.after(c.options.PreemptionInterval, c.preemptionRound)
 	total := c.total()
 	var free yarn.Resource
 	for _, n := range c.nodes {

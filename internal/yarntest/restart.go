@@ -49,7 +49,7 @@ func (c *Cluster) stopMaster(m *master, standby bool) {
 	if !standby {
 		m.web.close()
 	}
-	c.cancel(c.preempting)
+	c.cancel(c.nextPreemption)
 	for _, n := range c.nodes {
 		n.registration = nil
 		c.cancel(n.pendingHeartbeat)
@@ -132,6 +132,6 @@ func (c *Cluster) activate(m *master) {
 		n.scheduleHeartbeat()
 	}
 	if c.options.PreemptionInterval > 0 {
-		c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
+		c.nextPreemption = c.after(c.options.PreemptionInterval, c.preemptionRound)
 	}
 }
