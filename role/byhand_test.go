@@ -111,7 +111,7 @@ func TestInvalidMastersAreUsageErrors(t *testing.T) {
 		"yarn":         "yarn-submit submit",
 		"bobbin://one": protocol.ErrNoSecret.Error(),
 		"bobbin://":    "it names no host",
-		"mesos://one":  "bobbin://host:port",
+		"mesos://one":  "bobbin://HOST:PORT",
 	} {
 		t.Setenv("BOBBIN_MASTER", master)
 		err := runByHand(func(context.Context) error { return nil })

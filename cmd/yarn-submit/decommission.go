@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
 )
 
@@ -92,4 +94,17 @@ func completeWorker(c *cobra.Command, args []string, typed string) ([]string, co
 			return !strings.HasPrefix(name, typed) || slices.Contains(args, name)
 		}), err
 	})
+}
+
+// connectStandalone connects to the standalone cluster that the setting master selects.
+func connectStandalone(t terminal, c *cobra.Command) (*standalone.Cluster, error) {
+	named, settings, err := namedTarget(c)
+	if err != nil {
+		return nil, err
+	}
+	if named.url.Kind != masterurl.Standalone {
+		return nil, client.UsageError(errors.New("decommission is for workers of a standalone cluster: give --master bobbin://HOST:PORT; " +
+			"nodes of YARN are decommissioned with yarn rmadmin -refreshNodes"))
+	}
+	return standalone.Connect(settings, t.logger(false))
 }

@@ -81,7 +81,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"status", "--master", "bobbin://h:x", "app-1"}, "is no port"},
 		{[]string{"master", "--conf", "worker.timeout=0"}, `worker.timeout="0" (from the command line): want 1s or more`},
 		{[]string{"worker", "--conf", "worker.cleanup.interval=0", "bobbin://h"}, "want 1ms or more"},
-		{[]string{"submit", "--master", "mesos://h", "x"}, "want yarn, bobbin://HOST:PORT, local, local[N]"},
+		{[]string{"submit", "--master", "mesos://h", "x"}, "want yarn, bobbin://HOST:PORT[,HOST:PORT], local, local[N]"},
 		{[]string{"submit", text}, "set HADOOP_CONF_DIR"},
 		{[]string{"run", "--tasks", "2"}, "no command to run"},
 		{[]string{"run", "--", "./x"}, "--tasks N"},

@@ -11,12 +11,13 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// settingFlags are the flags of submit and run that set one setting each. Flags that spark-submit
-// also has have the same names.
+// settingFlags are the flags of submit, run and stream that set one setting each. Flags that
+// spark-submit also has have the same names.
 var settingFlags = []struct{ flag, key, value, usage string }{
-	{"master", config.Master.Name(), "MASTER", "where to run: yarn (default), bobbin://HOST:PORT,…, local[N], local[N,F], local[*], local-cluster[E,C,M]"},
+	{"master", config.Master.Name(), "MASTER", "where to run: yarn (default), " + masterurl.Forms},
 	{"deploy-mode", config.DeployMode.Name(), "MODE", "where the driver runs: cluster (default), client"},
 	{"name", config.AppName.Name(), "NAME", "the application's name (default: the program's)"},
 	{"queue", config.Queue.Name(), "QUEUE", "the queue to submit to"},
@@ -34,7 +35,7 @@ var settingFlags = []struct{ flag, key, value, usage string }{
 	{"idempotency-key", config.IdempotencyKey.Name(), "KEY", "follow the application that was submitted with it, rather than start a second"},
 }
 
-// settingsFlags are the common parsed flags of submit and run.
+// settingsFlags are the common parsed flags of submit, run and stream.
 type settingsFlags struct {
 	command     *cobra.Command
 	conf        []string

@@ -38,7 +38,7 @@ func newTarget(settings *config.Config) (target, error) {
 	url, err := masterurl.FromSettings(settings, masterurl.YARNURL)
 	var unknown *masterurl.UnknownError
 	if errors.As(err, &unknown) {
-		err = fmt.Errorf("master %q (from %s): want yarn, bobbin://HOST:PORT, local, local[N], local[N,F], local[*] or local-cluster[E,C,M]%s",
+		err = fmt.Errorf("master %q (from %s): want yarn, "+masterurl.Forms+"%s",
 			unknown.URL, settings.Source(config.Master.Name()), didYouMean(unknown.URL, []string{"yarn", "local", "bobbin://"}))
 	}
 	if err != nil {
@@ -99,19 +99,6 @@ func namedTarget(c *cobra.Command) (target, *config.Config, error) {
 	}
 	named, err := newTarget(settings)
 	return named, settings, err
-}
-
-// connectStandalone connects to the standalone cluster that the setting master selects.
-func connectStandalone(t terminal, c *cobra.Command) (*standalone.Cluster, error) {
-	named, settings, err := namedTarget(c)
-	if err != nil {
-		return nil, err
-	}
-	if named.url.Kind != masterurl.Standalone {
-		return nil, client.UsageError(errors.New("decommission is for workers of a standalone cluster: give --master bobbin://HOST:PORT; " +
-			"nodes of YARN are decommissioned with yarn rmadmin -refreshNodes"))
-	}
-	return standalone.Connect(settings, t.logger(false))
 }
 
 // onCluster sets the function of command c: it calls run with a client of the cluster that

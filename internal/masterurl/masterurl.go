@@ -23,6 +23,9 @@ const (
 	LocalCluster             // a standalone cluster on this machine, which stops when the program ends
 )
 
+// Forms are the forms of master URLs except yarn, for texts to users.
+const Forms = "bobbin://HOST:PORT[,HOST:PORT], local, local[N], local[N,F], local[*], local[*,F] or local-cluster[E,C,M]"
+
 // Master URLs without parameters.
 const (
 	YARNURL  = "yarn"
@@ -47,8 +50,7 @@ type URL struct {
 type UnknownError struct{ URL string }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("master %q: want local, local[N], local[*], local[N,F], local[*,F], "+
-		"local-cluster[E,C,M] or bobbin://host:port; yarn-submit submits to yarn", e.URL)
+	return fmt.Sprintf("master %q: want "+Forms+"; yarn-submit submits to yarn", e.URL)
 }
 
 // FromSettings parses the value of the setting "master" or, if it is not set, defaultURL.
