@@ -140,7 +140,8 @@ func TestFSCopies(t *testing.T) {
 	require.FileExists(t, other+"/c.bz2")
 }
 
-// TestFSPutLeavesNoHalfFile puts a file from a reader that fails after some bytes.
+// TestFSPutLeavesNoHalfFile puts files from readers that fail. A new file must not remain, and
+// an existing file must keep its content even with -f.
 func TestFSPutLeavesNoHalfFile(t *testing.T) {
 	files := storage.New(storage.Options{})
 	defer func() { require.NoError(t, files.Close()) }()
@@ -154,6 +155,9 @@ func TestFSPutLeavesNoHalfFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	require.Equal(t, "kept", entries[0].Name())
+	kept, err := os.ReadFile(directory + "/kept")
+	require.NoError(t, err)
+	require.Equal(t, "old", string(kept))
 }
 
 func TestFSChanges(t *testing.T) {

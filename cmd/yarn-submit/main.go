@@ -1,7 +1,7 @@
 // Command yarn-submit submits programs and commands to a YARN cluster or a standalone cluster, and
 // shows their state, logs and history.
 //
-// Each command has its own file. To add a flag to submit and run, declare its setting in
+// Each command has its own file. To add a flag to submit, run and stream, declare its setting in
 // internal/config, and add a line to settingFlags in settings.go. The packages that use the setting
 // read it from the configuration. target.go decides where a program runs.
 package main

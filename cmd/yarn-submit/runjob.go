@@ -143,8 +143,9 @@ func (w *runJob) makePlan(args []string) error {
 // planCommand sets w.plan to a plan with one unnamed step. args is the command that the step runs.
 func (w *runJob) planCommand(args []string, collects []command.CollectRule) error {
 	settings := w.settings
-	own := len(collects) > 0
-	if !w.target.local || own {
+	// With --collect, each task has its own directory, so that the patterns match only its files.
+	ownDirectory := len(collects) > 0
+	if !w.target.local || ownDirectory {
 		var err error
 		if args, settings, err = shipCommand(args, settings); err != nil {
 			return err
@@ -159,7 +160,7 @@ func (w *runJob) planCommand(args []string, collects []command.CollectRule) erro
 	}
 	step := command.Step{
 		Command: args, Tasks: make([]command.Task, w.flags.tasks), Retries: retries, FailFast: true,
-		Collect: collects, OwnDirectory: own,
+		Collect: collects, OwnDirectory: ownDirectory,
 	}
 	step.SeparateTargetsByTask()
 	w.plan, w.settings = &command.Plan{Steps: []command.Step{step}}, settings
