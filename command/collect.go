@@ -29,11 +29,11 @@ func (c *sharedInput) collect(t *bobbin.Task, outcome *Outcome, attempt invocati
 		return err
 	}
 	defer root.Close()
-	inPaths := input.inPaths()
+	pathSafe := input.withPathSafeValues()
 	sources := map[string]File{} // by name, so that a file that matches two patterns is uploaded once
 	var bytes int64
 	for i, collect := range c.Step.Collect {
-		names, err := matches(root, c.Step.Expand(collect.Pattern, inPaths, attempt.index, c.Tasks, -1), c.Limits.Files)
+		names, err := matches(root, c.Step.Expand(collect.Pattern, pathSafe, attempt.index, c.Tasks, -1), c.Limits.Files)
 		if err != nil {
 			return err
 		}

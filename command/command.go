@@ -1,8 +1,8 @@
-// Package command runs commands as the tasks of an application, for yarn-submit run. A [Plan] lists
-// the steps. Each step has a command, its tasks, and the names of the steps that must pass before
-// the step can start. The driver runs the plan ([Main]), and writes task outcomes and collected
-// files to a results directory. The submitter reads that directory ([ReadResults],
-// [Results.Collect]).
+// Package command runs commands and streaming jobs as the tasks of an application, for yarn-submit
+// run and stream. A [Plan] lists the steps. Each step has a command or a streaming job, its tasks,
+// and the names of the steps that must pass before the step can start. The driver runs the plan
+// ([Main]), and writes task outcomes and collected files to a results directory. The submitter reads
+// that directory ([ReadResults], [Results.Collect]).
 package command
 
 import (

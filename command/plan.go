@@ -157,12 +157,12 @@ func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string 
 // Target returns the directory on the submitter's machine for the files that collect selects from
 // the task with this index.
 func (s *Step) Target(collect CollectRule, index int) string {
-	return s.Expand(collect.Directory, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)
+	return s.Expand(collect.Directory, s.Tasks[index].withPathSafeValues(), index, len(s.Tasks), -1)
 }
 
-// inPaths returns a copy of the task for use in paths. It changes each value so that the value is a
-// single path element.
-func (t Task) inPaths() Task {
+// withPathSafeValues returns a copy of the task for use in paths: each value is changed so that it
+// is a single path element.
+func (t Task) withPathSafeValues() Task {
 	values := make([]Value, len(t.Values))
 	for i, value := range t.Values {
 		text := strings.Map(func(r rune) rune {

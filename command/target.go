@@ -69,7 +69,7 @@ func (p *Plan) FindCollision() (step, collect int, err error) {
 		s := &p.Steps[number]
 		for index := range s.Tasks {
 			for i, collect := range s.Collect {
-				here := owner{number, index, s.Expand(collect.Pattern, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)}
+				here := owner{number, index, s.Expand(collect.Pattern, s.Tasks[index].withPathSafeValues(), index, len(s.Tasks), -1)}
 				target := s.Target(collect, index)
 				key := target
 				if !hasMeta(here.pattern) { // a pattern without wildcards is the name of one file
