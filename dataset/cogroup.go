@@ -2,9 +2,6 @@ package dataset
 
 import (
 	"iter"
-	"unsafe"
-
-	"github.com/bobbin-yarn/bobbin/internal/record"
 )
 
 // Both has the values of one key in two data sets. Each sequence can be iterated only once.
@@ -83,40 +80,4 @@ func (c *coGrouping[K, V, W]) each(x *taskContext, partition int, visit func(key
 			moreRight = right.nextGroup()
 		}
 	}
-}
-
-// buffered holds values of one key in memory.
-type buffered[V any] struct {
-	slab   []byte // encoded values
-	ends   []int  // ends of the values in slab
-	values []V    // decoded; they may share memory with slab
-}
-
-// reset removes all values.
-func (b *buffered[V]) reset() { b.slab, b.ends, b.values = b.slab[:0], b.ends[:0], b.values[:0] }
-
-// fill replaces b's values by those of the sequence. If they need more than limit bytes,
-// fill stops after the first value that exceeds limit. complete reports whether all values
-// fit.
-func (b *buffered[V]) fill(codec *record.Codec[V], values iter.Seq[[]byte], limit int64) (complete bool, err error) {
-	b.reset()
-	complete = true
-	each := int64(unsafe.Sizeof(*new(V)) + unsafe.Sizeof(0))
-	for encoded := range values {
-		b.slab = append(b.slab, encoded...)
-		b.ends = append(b.ends, len(b.slab))
-		if complete = int64(len(b.slab))+int64(len(b.ends))*each <= limit; !complete {
-			break
-		}
-	}
-	start := 0
-	for _, end := range b.ends {
-		value, err := codec.Decode(b.slab[start:end:end])
-		if err != nil {
-			return complete, err
-		}
-		b.values = append(b.values, value)
-		start = end
-	}
-	return complete, nil
 }

@@ -57,6 +57,8 @@ func innerFinisher(f *field) func(at unsafe.Pointer) {
 	return nil
 }
 
+// groupFinisher returns a function that calls the finishers of a group's fields; nil if none of
+// them contains a map.
 func groupFinisher(f *field) func(at unsafe.Pointer) {
 	var finishers []func(at unsafe.Pointer)
 	for _, child := range f.children {
@@ -74,6 +76,8 @@ func groupFinisher(f *field) func(at unsafe.Pointer) {
 	}
 }
 
+// mapFinisher returns a function that builds a map from its entries. Before, the memory at the
+// address at contains the pointer to the slice of entries; afterwards, it contains the map.
 func mapFinisher(f *field) func(at unsafe.Pointer) {
 	entriesType := entriesOf(f.typ)
 	value := finisher(f.children[1])
