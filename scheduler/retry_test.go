@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -122,4 +123,99 @@ func TestSetExcludedEverywhereIsAborted(t *testing.T) {
 	require.Equal(t, []Event{TaskSetAborted{TaskSet: 1, Reason: reason + ", and no other came within 2m0s"}},
 		s.Advance(again))
 	require.Empty(t, s.Advance(again))
+}
+
+func TestFailedTaskAvoidsHostAndExecutor(t *testing.T) {
+	a, a2 := Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "a2", Host: "A", Cores: 1}
+	b, small := Executor{ID: "b", Host: "B", Cores: 1}, Executor{ID: "small", Host: "B", Cores: 1}
+	for _, test := range []struct {
+		name      string
+		executors []Executor
+		cpus      int
+		expected  string
+	}{
+		{"to another host rather than another executor", []Executor{a, a2, b}, 1, "2/0@b:any"},
+		{"to another executor of the only host", []Executor{a, a2}, 1, "2/0@a2:node-local"},
+		{"back to the only executor", []Executor{a}, 1, "2/0@a:node-local"},
+		{"back to the only executor that is large enough", []Executor{{ID: "a", Host: "A", Cores: 2}, small}, 2, "2/0@a:node-local"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := play(t, Config{}, test.executors[0])
+			s.submit(TaskSet{ID: 2, Tasks: 1, CPUs: test.cpus, Preferences: on("A")})
+			s.at(0, "2/0@a:node-local")
+			for _, e := range test.executors[1:] {
+				require.NoError(t, s.AddExecutor(e))
+			}
+			require.Equal(t, []Event{AttemptEnded{TaskSet: 2, Attempt: 1, Failures: 1, Reason: "broken"}}, s.end("2/0", failed))
+			s.at(0, test.expected)
+			require.Equal(t, 1, s.launched["2/0"].Number)
+		})
+	}
+}
+
+func TestFailedTaskWaitsForAnotherExecutor(t *testing.T) {
+	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
+	s.submit(TaskSet{ID: 1, Tasks: 3})
+	s.at(0, "1/0@a:no-pref", "1/1@b:no-pref")
+	s.end("1/0", failed)
+	s.at(0, "1/2@a:no-pref")
+	s.end("1/2", success)
+	s.at(0)
+	s.DecommissionExecutor("b")
+	s.at(0, "1/0@a:no-pref")
+}
+
+func TestRetriesGoFirst(t *testing.T) {
+	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 2})
+	s.submit(TaskSet{ID: 1, Tasks: 4})
+	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
+	s.end("1/1", Outcome{Result: ResultKilled})
+	s.end("1/0", Outcome{Result: ResultKilled})
+	s.at(0, "1/1@a:no-pref", "1/0@a:no-pref")
+	require.Equal(t, 1, s.launched["1/0"].Number)
+}
+
+func TestFailures(t *testing.T) {
+	uncounted := Outcome{Result: ResultFailed, Reason: "not its fault"}
+	killed := Outcome{Result: ResultKilled, Reason: "asked for"}
+	for _, test := range []struct {
+		name     string
+		limit    int
+		outcomes []Outcome
+		failures int
+		over     bool
+	}{
+		{"the default is 4", 0, []Outcome{failed, failed, failed, failed}, 4, true},
+		{"not before the default", 0, []Outcome{failed, failed, failed}, 3, false},
+		{"limit reached", 2, []Outcome{failed, failed}, 2, true},
+		{"limit not reached", 3, []Outcome{failed, failed}, 2, false},
+		{"no retry", 1, []Outcome{failed}, 1, true},
+		{"others don't count", 2, []Outcome{failed, uncounted, killed, uncounted}, 1, false},
+		{"others don't count between", 2, []Outcome{uncounted, failed, killed, failed}, 2, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 2})
+			s.submit(TaskSet{ID: 1, Name: "count", Tasks: 2, MaxFailures: test.limit})
+			s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
+			for i, outcome := range test.outcomes {
+				events := s.end("1/1", outcome)
+				if test.over && i == len(test.outcomes)-1 {
+					require.Equal(t, []Event{
+						TaskSetFailed{TaskSet: 1, Index: 1, Attempt: s.launched["1/1"].Attempt, FailureCount: test.failures, Reason: "broken"},
+						KillAttempt{Attempt: 1, Executor: "a", Reason: fmt.Sprintf("task 1 of count failed %d times", test.failures)},
+					}, events)
+					require.Equal(t, 1, s.Demand().RunningTasks, "the other attempt uses its core until it is reported")
+					require.Empty(t, s.end("1/0", success), "a late success is ignored")
+					require.Zero(t, s.Demand())
+					require.Empty(t, s.Snapshot().TaskSets)
+					s.at(0)
+					return
+				}
+				require.Len(t, events, 1)
+				require.Equal(t, outcome.Reason, events[0].(AttemptEnded).Reason)
+				s.at(0, "1/1@a:no-pref")
+			}
+			require.Equal(t, len(test.outcomes), s.launched["1/1"].Number)
+		})
+	}
 }
