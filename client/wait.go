@@ -63,7 +63,7 @@ func printEnd(application *yarnrest.Application, times StateTimes, console *Cons
 // ended.
 func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnrest.Application, error) {
 	cause := context.Cause(ctx)
-	follower.display.console.Print("%v: killing %s; once more to leave at once", cause, follower.id)
+	follower.display.console.Print("%v: killing %s; a second Ctrl-C exits at once", cause, follower.id)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()
 	err := c.killApplication(ctx, follower.id, killReason(cause))

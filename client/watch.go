@@ -32,7 +32,8 @@ const (
 
 // Watch fetches and shows an application's report at each interval until the application or ctx has
 // ended. On a terminal, each report fills the screen; otherwise it is one line. In the end, Watch
-// prints the last report in full. It returns nil even if the application has failed.
+// prints the last report in full, unless the output is no terminal and ctx has ended. Watch returns an
+// error if ctx ends or the first fetch fails, but not if the application has failed.
 func Watch(ctx context.Context, screen Screen, interval time.Duration, fetch func(ctx context.Context) (*Report, error)) error {
 	if screen.Size != nil {
 		fmt.Fprint(screen.Out, enterScreen)

@@ -14,7 +14,8 @@ import (
 const (
 	// killTimeout is how long Kill waits for the end of the driver or application.
 	killTimeout = 30 * time.Second
-	// firstInterval is the pause between the first two polls of a state.
+	// firstInterval is the pause between the first two polls of a state. Kill pauses this long
+	// between all polls.
 	firstInterval = 200 * time.Millisecond
 )
 
@@ -160,7 +161,7 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 	if o.KeepRunning != nil && o.KeepRunning(cause) {
 		return nil, client.FailedError(fmt.Errorf("%w; %s goes on", cause, id))
 	}
-	o.Console.Print("%v: killing %s; once more to leave at once", cause, id)
+	o.Console.Print("%v: killing %s; a second Ctrl-C exits at once", cause, id)
 	killing, cancelKill := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
 	defer cancelKill()
 	if ended, err = s.kill(killing, id); err != nil {
