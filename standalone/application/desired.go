@@ -57,8 +57,8 @@ func (d *desiredState) setFinish(finish *protocol.Finish) {
 	d.changes().Finish = finish
 }
 
-// acknowledge sends the master the acknowledgement of all executor ends up to a sequence
-// number.
+// acknowledge adds to the next message that the application has received every end of an
+// executor with a sequence number up to sequence.
 func (d *desiredState) acknowledge(sequence uint64) {
 	changes := d.changes()
 	changes.Acknowledged = max(changes.Acknowledged, sequence)

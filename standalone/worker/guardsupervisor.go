@@ -21,15 +21,15 @@ type guardSupervisor struct {
 	quit          chan struct{}
 	running       sync.WaitGroup
 
-	mu       sync.Mutex
-	guard    *guard.Guard // nil if no guard could be started
-	sessions map[int]bool
+	mu         sync.Mutex
+	guard      *guard.Guard // nil if no guard could be started
+	sessionIDs map[int]bool // sessions whose processes the guard kills
 }
 
 // superviseGuard starts a guard, and starts another one whenever it ends, until close is
 // called. It fails if the first guard cannot be started.
 func superviseGuard(program, mark string, logger *slog.Logger) (*guardSupervisor, error) {
-	s := &guardSupervisor{program: program, mark: mark, logger: logger, quit: make(chan struct{}), sessions: map[int]bool{}}
+	s := &guardSupervisor{program: program, mark: mark, logger: logger, quit: make(chan struct{}), sessionIDs: map[int]bool{}}
 	if err := s.start(); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *guardSupervisor) start() error {
 	if s.guard, err = guard.Start(s.program, s.mark, stderr); err != nil {
 		return err
 	}
-	for session := range s.sessions {
+	for session := range s.sessionIDs {
 		if err := s.guard.Watch(session); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (s *guardSupervisor) restart() {
 func (s *guardSupervisor) add(session int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sessions[session] = true
+	s.sessionIDs[session] = true
 	if s.guard != nil {
 		_ = s.guard.Watch(session) // if Watch fails, the next guard is started with this session
 	}
@@ -94,7 +94,7 @@ func (s *guardSupervisor) add(session int) {
 func (s *guardSupervisor) remove(session int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.sessions, session)
+	delete(s.sessionIDs, session)
 	if s.guard != nil {
 		_ = s.guard.Forget(session)
 	}
@@ -105,7 +105,7 @@ func (s *guardSupervisor) close() error {
 	close(s.quit)
 	s.running.Wait()
 	if s.guard == nil {
-		return guard.Sweep(s.mark, s.sessions, 0)
+		return guard.Sweep(s.mark, s.sessionIDs, 0)
 	}
 	return s.guard.Close()
 }

@@ -125,18 +125,18 @@ func Main() int {
 	}
 	setProcessName(name)
 	_ = os.Chdir("/") // so that the worker's directory is not in use
-	sessions := readSessions(os.Stdin)
-	if err := Sweep(os.Args[1], sessions, 0); err != nil {
+	sessionIDs := readSessionIDs(os.Stdin)
+	if err := Sweep(os.Args[1], sessionIDs, 0); err != nil {
 		fmt.Fprintln(os.Stderr, name+":", err)
 		return 1
 	}
 	return 0
 }
 
-// readSessions reads the pipe until its end. It returns the sessions that were added and not
+// readSessionIDs reads the pipe until its end. It returns the sessions that were added and not
 // removed.
-func readSessions(worker io.Reader) map[int]bool {
-	sessions := map[int]bool{}
+func readSessionIDs(worker io.Reader) map[int]bool {
+	sessionIDs := map[int]bool{}
 	for lines := bufio.NewScanner(worker); lines.Scan(); {
 		line := lines.Text()
 		if line == "" {
@@ -146,12 +146,12 @@ func readSessions(worker io.Reader) map[int]bool {
 		switch {
 		case err != nil || session <= 1: // the line is invalid, or is incomplete because the worker has ended
 		case line[0] == '+':
-			sessions[session] = true
+			sessionIDs[session] = true
 		case line[0] == '-':
-			delete(sessions, session)
+			delete(sessionIDs, session)
 		}
 	}
-	return sessions
+	return sessionIDs
 }
 
 // Time is the start time of a process, in clock ticks since boot. 0 is earlier than the start
@@ -162,12 +162,12 @@ type Time uint64
 // launch.EnvContainer begins with mark, except the calling process. It returns when none of
 // them is left, and fails after 30 s. It ignores processes whose start time is earlier than
 // since, to save time.
-func Sweep(mark string, sessions map[int]bool, since Time) error {
+func Sweep(mark string, sessionIDs map[int]bool, since Time) error {
 	deadline := time.Now().Add(killTimeout)
-	found := map[int]Time{} // start times of the processes to kill, by process id
-	kernel := map[int]bool{}
+	found := map[int]Time{}         // start times of the processes to kill, by process id
+	kernelThreads := map[int]bool{} // kernel threads that were found, which need not be examined again
 	for {
-		if err := findProcesses(mark, sessions, since, found, kernel); err != nil {
+		if err := findProcesses(mark, sessionIDs, since, found, kernelThreads); err != nil {
 			return err
 		}
 		// A process that is ending may no longer have its session or variable, so it remains

@@ -285,7 +285,7 @@ func TestReadSessionsIgnoresIncompleteLines(t *testing.T) {
 		"+1\n+0\n+-5\n":      {}, // session 1 is that of init, and the others are invalid
 		"nonsense\n\n+12x\n": {},
 	} {
-		require.Equal(t, want, readSessions(strings.NewReader(input)), input)
+		require.Equal(t, want, readSessionIDs(strings.NewReader(input)), input)
 	}
 }
 

@@ -20,9 +20,9 @@ var ignoredSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP
 
 // findProcesses adds live processes to the map found: those of the sessions, and those whose
 // variable launch.EnvContainer begins with mark. It ignores the calling process, and processes
-// whose start time is earlier than since. It skips the kernel threads in the set kernel, and
-// adds to the set the kernel threads that it finds.
-func findProcesses(mark string, sessions map[int]bool, since Time, found map[int]Time, kernel map[int]bool) error {
+// whose start time is earlier than since. It skips the kernel threads in kernelThreads, and
+// adds the kernel threads that it finds.
+func findProcesses(mark string, sessionIDs map[int]bool, since Time, found map[int]Time, kernelThreads map[int]bool) error {
 	directory, err := os.Open("/proc")
 	if err != nil {
 		return fmt.Errorf("find processes: %w", err)
@@ -36,7 +36,7 @@ func findProcesses(mark string, sessions map[int]bool, since Time, found map[int
 	own := os.Getpid()
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry)
-		if err != nil || pid == own || kernel[pid] {
+		if err != nil || pid == own || kernelThreads[pid] {
 			continue
 		}
 		// Getsid returns 0 for sessions outside this PID namespace, and for kernel threads.
@@ -49,13 +49,13 @@ func findProcesses(mark string, sessions map[int]bool, since Time, found map[int
 			continue
 		}
 		if p.kernel {
-			kernel[pid] = true
+			kernelThreads[pid] = true
 			continue
 		}
 		if p.ended() || p.started < since {
 			continue
 		}
-		if sessions[session] || p.marked(procfs.Directory(pid), variable) {
+		if sessionIDs[session] || p.marked(procfs.Directory(pid), variable) {
 			found[pid] = p.started
 		}
 	}
