@@ -198,9 +198,9 @@ func (s *state) satisfyContract(c preemptionContract, tasks map[string]int, now 
 	slices.SortFunc(candidates, func(a, b *executor) int {
 		return cmp.Or(cmp.Compare(cost(a), cost(b)), cmp.Compare(tasks[a.ID], tasks[b.ID]), youngestFirst(a, b))
 	})
-	chosen := 0
-	for ; chosen < len(candidates) && !enough(); chosen++ {
-		given.add(candidates[chosen].Container.Resource, 1)
+	numChosen := 0
+	for ; numChosen < len(candidates) && !enough(); numChosen++ {
+		given.add(candidates[numChosen].Container.Resource, 1)
 	}
-	s.decommission(candidates[:chosen], driver.DecommissionNotice{Reason: "the ResourceManager wants resources back", Deadline: c.deadline}, reasonPreempted, now)
+	s.decommission(candidates[:numChosen], driver.DecommissionNotice{Reason: "the ResourceManager wants resources back", Deadline: c.deadline}, reasonPreempted, now)
 }

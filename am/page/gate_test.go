@@ -66,12 +66,12 @@ func TestOnlyTheWebProxyReachesThePage(t *testing.T) {
 	}{
 		"one ResourceManager": {map[string]string{"yarn.resourcemanager.hostname": "rm-a"}, 0,
 			[]string{"10.0.0.1:1", "[::ffff:10.0.0.1]:2"}, "http://rm-a:8088"},
-		"two":       {two, 0, []string{"10.0.0.1:1", "[fd00::2]:2"}, "http://rm-a:8088"},
-		"after one": {two, 1, []string{"10.0.0.1:1", "[fd00::2]:2"}, "http://rm-b:8088"},
-		"a proxy of its own": {map[string]string{"yarn.resourcemanager.hostname": "rm-a", "yarn.web-proxy.address": "proxy:9099", "yarn.http.policy": "HTTPS_ONLY"}, 0,
+		"two ResourceManagers, the first is active":  {two, 0, []string{"10.0.0.1:1", "[fd00::2]:2"}, "http://rm-a:8088"},
+		"two ResourceManagers, the second is active": {two, 1, []string{"10.0.0.1:1", "[fd00::2]:2"}, "http://rm-b:8088"},
+		"a proxy outside of the ResourceManager": {map[string]string{"yarn.resourcemanager.hostname": "rm-a", "yarn.web-proxy.address": "proxy:9099", "yarn.http.policy": "HTTPS_ONLY"}, 0,
 			[]string{"10.0.0.3:1"}, "https://proxy:9099"},
-		"a proxy by its URL": {map[string]string{"yarn.web-proxy.address": "https://proxy:9099"}, 1, []string{"10.0.0.3:1"}, "https://proxy:9099"},
-		"on this machine":    {map[string]string{"yarn.resourcemanager.hostname": "localhost"}, 0, []string{"127.0.0.1:1", "127.0.0.12:2"}, "http://localhost:8088"},
+		"a proxy whose address is a URL":    {map[string]string{"yarn.web-proxy.address": "https://proxy:9099"}, 1, []string{"10.0.0.3:1"}, "https://proxy:9099"},
+		"a ResourceManager on this machine": {map[string]string{"yarn.resourcemanager.hostname": "localhost"}, 0, []string{"127.0.0.1:1", "127.0.0.12:2"}, "http://localhost:8088"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newTestGate(t, test.hadoop, test.active, &names{addresses: map[string]string{

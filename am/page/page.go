@@ -94,13 +94,15 @@ func Serve(o Options) (*Server, error) {
 	}
 	view, modify := config.ACLs(o.Settings)
 	enabled, _ := o.Hadoop.Get("yarn.acl.enable")
-	own := enabled == "true" && !config.ACLsEnable.In(o.Settings) // the cluster enables ACLs and the application has none, so only the owner may view it
-	if own {
+	// If only the cluster enables ACLs, the application has none of its own. With Kerberos, only its
+	// owner may view it. Without Kerberos, everyone may. In both cases, only the owner may kill it.
+	clusterACLsOnly := enabled == "true" && !config.ACLsEnable.In(o.Settings)
+	if clusterACLsOnly {
 		// A proxy that does not authenticate users sends this name for every user.
 		view.Users = append(view.Users, o.Hadoop.GetDefault("hadoop.http.staticuser.user", "dr.who"))
 	}
 	viewers, modifiers := access.New(o.Settings, view, o.Owner), access.New(o.Settings, modify, o.Owner)
-	if own {
+	if clusterACLsOnly {
 		viewers.All = !o.Hadoop.SecurityEnabled()
 		modifiers.All = false
 	}
