@@ -73,7 +73,7 @@ func (s Split) bzip2Lines(file File) (io.ReadCloser, error) {
 type blockLines struct {
 	blocks           *compression.Bzip2Range
 	block            io.Reader // the current block
-	tail             bool      // the current block is after the split
+	afterSplit       bool      // the current block is after the split
 	reachedFirstLine bool      // the reader has reached the split's first line
 	done             bool      // the split's last line has been read completely
 }
@@ -97,7 +97,7 @@ func (r *blockLines) Read(p []byte) (int, error) {
 		case !r.reachedFirstLine:
 			r.reachedFirstLine = true
 			n = copy(p, p[end:n])
-		case r.tail && end > 0:
+		case r.afterSplit && end > 0:
 			r.done, n = true, end
 		}
 		if n > 0 {
@@ -117,8 +117,8 @@ func (r *blockLines) next() error {
 	if err != nil {
 		return err
 	}
-	r.block, r.tail = block, !inRange
-	if r.tail && !r.reachedFirstLine {
+	r.block, r.afterSplit = block, !inRange
+	if r.afterSplit && !r.reachedFirstLine {
 		return io.EOF
 	}
 	return nil

@@ -16,7 +16,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-const packetSize = 4096
+const (
+	packetSize = 4096
+	readBlock  = 0x51 // READ_BLOCK of Hadoop's class Op, the code of the operation that reads a block
+)
 
 // fakeDatanode stores blocks in memory, and implements reads and writes of the data transfer
 // protocol. Its blocks have no checksums.
@@ -117,11 +120,11 @@ func (d *fakeDatanode) serve(c net.Conn) error {
 	if _, err := io.ReadFull(r, operation); err != nil {
 		return err
 	}
-	block := &pb.Block{}
+	block := &pb.Block{} // in OpReadBlockProto and OpWriteBlockProto: header.baseHeader.block
 	if err := proto.Unmarshal(field(field(field(operation, 1), 1), 1), block); err != nil {
 		return err
 	}
-	if preamble[2] == 0x51 {
+	if preamble[2] == readBlock {
 		return d.send(c, block.GetBlockId(), uint(number(operation, 2)), cutAfter)
 	}
 	return d.receive(c, r, block.GetBlockId(), cutAfter)
