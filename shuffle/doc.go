@@ -20,8 +20,6 @@
 //		}
 //	}
 //
-// A [Table] aggregates records by their keys, a [Sorter] sorts them.
-//
 // An executor has one [Service], which creates the files of its tasks' outputs and serves
 // their sections on the data port. A section is one partition of one output. Tasks on the same
 // host read the files directly.
@@ -35,4 +33,8 @@
 // byte: 0 none, 1 S2). Blocks can be concatenated. A data file has the blocks of partition 0,
 // then those of partition 1, and so on. Its index file has the offset of each partition and
 // the end of the last one (eight bytes each, big-endian), and the CRC32C of these offsets.
+//
+// The outputs that a node's shuffle service serves are sealed: the sections of the data file are
+// encrypted in chunks of 64 KiB, and the index file, with the offsets of the sealed sections,
+// has the format of Hadoop's shuffle service.
 package shuffle
