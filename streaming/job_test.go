@@ -272,3 +272,20 @@ func TestTheOutputIsThatOfHadoopStreaming(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 }
+
+func TestSplitWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		"cat":                          {"cat"},
+		"  python3  map.py -v ":        {"python3", "map.py", "-v"},
+		`awk -F '\t' '{print $1 "x"}'`: {"awk", "-F", `\t`, `{print $1 "x"}`},
+		`echo "" a'b c'd`:              {"echo", "", "ab cd"},
+	} {
+		words, err := SplitWords(line)
+		require.NoError(t, err)
+		require.Equal(t, want, words)
+	}
+	for line, want := range map[string]string{"": "the command is empty", "  ": "the command is empty", "awk 'x": "a ' is not closed"} {
+		_, err := SplitWords(line)
+		require.ErrorContains(t, err, want)
+	}
+}

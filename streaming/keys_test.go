@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,12 +60,7 @@ func order(t *testing.T, options string, keys ...string) string {
 	for i, key := range keys {
 		sorted[i] = [2]string{string(parsed.appendSortKey(nil, []byte(key))), key}
 	}
-	// This is a stable sort, so that equal keys stay in their order.
-	for i := range sorted {
-		for j := i; j > 0 && sorted[j][0] < sorted[j-1][0]; j-- {
-			sorted[j], sorted[j-1] = sorted[j-1], sorted[j]
-		}
-	}
+	slices.SortStableFunc(sorted, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	for i, key := range sorted {
 		keys[i] = key[1]
 	}
@@ -130,21 +126,4 @@ func TestSeveralKeysAreComparedInTurn(t *testing.T) {
 		got := bytes.Compare(o.appendSortKey(nil, []byte(strings.Join(a[:], "|"))), o.appendSortKey(nil, []byte(strings.Join(b[:], "|"))))
 		require.Equal(t, want, got)
 	})
-}
-
-func TestSplitWords(t *testing.T) {
-	for line, want := range map[string][]string{
-		"cat":                          {"cat"},
-		"  python3  map.py -v ":        {"python3", "map.py", "-v"},
-		`awk -F '\t' '{print $1 "x"}'`: {"awk", "-F", `\t`, `{print $1 "x"}`},
-		`echo "" a'b c'd`:              {"echo", "", "ab cd"},
-	} {
-		words, err := SplitWords(line)
-		require.NoError(t, err)
-		require.Equal(t, want, words)
-	}
-	for line, want := range map[string]string{"": "the command is empty", "  ": "the command is empty", "awk 'x": "a ' is not closed"} {
-		_, err := SplitWords(line)
-		require.ErrorContains(t, err, want)
-	}
 }
