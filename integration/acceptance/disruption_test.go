@@ -86,7 +86,7 @@ func TestApplicationsSurviveDisruptions(t *testing.T) {
 // another queue, for which YARN preempts containers of the first application.
 func testPreemption(t *testing.T, own *suite) {
 	signal := own.data + "/preempted"
-	greedy, id := own.submit(t, append(smallContainers, "--queue", "default", "--num-executors", "6", program("trouble"), "waves", "6", signal, signal)...)
+	greedy, id := own.submit(t, append(smallContainers, "--queue", "default", "--num-executors", "6", program("trouble"), "hold", "6", signal, signal)...)
 	own.awaitStatus(t, id, "it has the cluster", func(status page.Status) bool { return status.Tasks.Running == 6 })
 
 	modest, other := own.submit(t, append(smallContainers, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal+"-other")...)
@@ -238,7 +238,7 @@ func TestDynamicAllocation(t *testing.T) {
 	} {
 		args = append(args, "--conf", "dynamicAllocation."+key+"="+value)
 	}
-	running := commandLine{args: append(args, program("trouble"), "waves", "9", signal+"-1", signal+"-2")}.start(t)
+	running := commandLine{args: append(args, program("trouble"), "hold", "9", signal+"-1", signal+"-2")}.start(t)
 	id := running.applicationID(t)
 	awaitStatus(t, id, "it takes as many as it may", func(status page.Status) bool {
 		return status.Executors.Running == 4 && status.Tasks.Running == 4

@@ -80,7 +80,7 @@ var driverPagesLine = regexp.MustCompile(`(?m)^pages of the driver: (\S+)$`)
 func TestPagesInClientMode(t *testing.T) {
 	t.Parallel()
 	first, second := outputPath(t)+"-first", outputPath(t)+"-second"
-	running := startInClientMode(t, clientModes["attended"], "--num-executors", "2", program("trouble"), "waves", "3", first, second)
+	running := startInClientMode(t, clientModes["attended"], "--num-executors", "2", program("trouble"), "hold", "3", first, second)
 	id := running.clientModeID(t)
 	status := awaitTasks(t, id, 2)
 	found := driverPagesLine.FindStringSubmatch(running.stderr.String())
@@ -111,7 +111,7 @@ func TestPagesInClientMode(t *testing.T) {
 
 // hostileName is an application name with a script. A page that does not escape the name runs
 // the script.
-const hostileName = `<b onclick="x()">"waves"</b><script>document.title = "pwned"</script><img src=x onerror='document.title = "pwned"'>`
+const hostileName = `<b onclick="x()">"hold"</b><script>document.title = "pwned"</script><img src=x onerror='document.title = "pwned"'>`
 
 func TestPagesInABrowser(t *testing.T) {
 	t.Parallel()
@@ -124,7 +124,7 @@ func TestPagesInABrowser(t *testing.T) {
 	})
 	report := filepath.Join(t.TempDir(), "report.html")
 	running, id := shared.submit(t, "--num-executors", "2", "--name", hostileName, "--report", report,
-		"--conf", "yarn.historyServer.address="+team.URL, program("trouble"), "waves", "3", first, second)
+		"--conf", "yarn.historyServer.address="+team.URL, program("trouble"), "hold", "3", first, second)
 	status := awaitTasks(t, id, 2)
 	require.Len(t, status.TaskSets, 1)
 	job := fmt.Sprint(status.TaskSets[0].ID)

@@ -164,7 +164,7 @@ func TestDynamicAllocationFollowsTheWork(t *testing.T) {
 	}
 	eachMaster(t, anyMaster, func(t *testing.T, m master) { // includes local masters, which always have one executor
 		signals := filepath.Join(t.TempDir(), "signal")
-		running := m.submit(t, settings, "trouble", "waves", "9", "file://"+signals+"-1", "file://"+signals+"-2")
+		running := m.submit(t, settings, "trouble", "hold", "9", "file://"+signals+"-1", "file://"+signals+"-2")
 		if m.separateExecutors {
 			await(t, "it takes as many as it may", func() bool { return running.hasEnded() || len(executors(t)) == 3 })
 		}

@@ -33,7 +33,7 @@ func (s *site) submitHeld(t *testing.T, flags ...string) heldApplication {
 	dir := t.TempDir()
 	h := heldApplication{tasksFile: filepath.Join(dir, "tasks"), driverFile: filepath.Join(dir, "driver")}
 	arguments := append([]string{"submit", "--master", s.url(), "--deploy-mode", "cluster", "--num-executors", "1"}, flags...)
-	h.application = s.submit(t, append(arguments, program("trouble"), "waves", "1", h.tasksFile, h.driverFile)...)
+	h.application = s.submit(t, append(arguments, program("trouble"), "hold", "1", h.tasksFile, h.driverFile)...)
 	s.awaitExecutors(t, 1)
 	return h
 }

@@ -28,7 +28,7 @@ func (s *site) startHeld(t *testing.T, tasks int, settings map[string]string) (h
 	for key, value := range settings {
 		own[key] = value
 	}
-	h.application = s.run(t, own, "trouble", "waves", itoa(tasks), h.tasksFile, h.driverFile)
+	h.application = s.run(t, own, "trouble", "hold", itoa(tasks), h.tasksFile, h.driverFile)
 	return h, s.awaitExecutors(t, tasks)
 }
 

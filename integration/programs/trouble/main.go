@@ -34,7 +34,7 @@ var modes = map[string]mode{
 	"fill-driver":   withNumber(fillDriver),
 	"fill-executor": withNumber(fillExecutor),
 	"look":          look,
-	"waves":         waves,
+	"hold":          hold,
 	"straggle":      withText(straggle),
 	"cancel":        withText(cancelJob),
 	"share":         withText(share),

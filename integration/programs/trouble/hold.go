@@ -8,11 +8,11 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// waves runs TASKS tasks, which wait until FIRST-FILE exists. Then the driver waits until
+// hold runs TASKS tasks, which wait until FIRST-FILE exists. Then the driver waits until
 // SECOND-FILE exists.
 //
-//	trouble waves TASKS FIRST-FILE SECOND-FILE
-func waves(ctx context.Context, arguments []string) error {
+//	trouble hold TASKS FIRST-FILE SECOND-FILE
+func hold(ctx context.Context, arguments []string) error {
 	if len(arguments) != 3 {
 		return errors.New("want a number of tasks and two files")
 	}
