@@ -25,8 +25,8 @@ func services() map[string][]string {
 
 // withKerberos creates the KDC's database. It returns all hosts to create: first the KDC, then
 // those in specs. Every host in specs gets krb5.conf. Each host with daemons also gets its
-// keytab and the configuration of a secure cluster, overridden by properties. clients are the
-// properties of clients.
+// keytab and the configuration of a secure cluster, overridden by properties. The
+// returned map clients has the Hadoop properties for client programs.
 func (c *Cluster) withKerberos(ctx context.Context, specs []hostSpec, properties map[string]string) (all []hostSpec, clients map[string]string, err error) {
 	secure, err := cluster.PrepareKerberos(ctx, c.state.Dir, kdcAddress, services(), c.logger)
 	if err != nil {

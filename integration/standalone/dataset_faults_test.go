@@ -150,14 +150,14 @@ func silencePorts(t *testing.T, pid int) {
 	require.NoError(t, err)
 	const headerLength = 12 // offset of the TCP header's length, which is in the upper half of a byte in units of 4 bytes
 	withoutData := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: headerLength},
-		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf0},
-		{Code: unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K, K: 2},
-		{Code: unix.BPF_MISC | unix.BPF_TAX},
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_LEN},
-		{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_X, Jt: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: 1<<32 - 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: headerLength}, // A = the byte with the header's length
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf0},        // A = its upper half, which is 16 times the length
+		{Code: unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K, K: 2},           // A = the header's length in bytes
+		{Code: unix.BPF_MISC | unix.BPF_TAX},                             // X = A
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_LEN},                  // A = the segment's length in bytes
+		{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_X, Jt: 1},          // if A > X, the segment has data: skip the next step
+		{Code: unix.BPF_RET | unix.BPF_K, K: 1<<32 - 1},                  // accept the segment
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0},                          // drop the segment
 	}
 	silenced := 0
 	for _, file := range files {
@@ -217,9 +217,9 @@ func fetchFromIdleExecutors(t *testing.T, s *site, expected []byte) {
 	d.assertMapSets(t, 12)
 }
 
-// fetchFromWorkerOfKilled kills all executors of a worker while others fetch map output from
-// them. The worker must serve their map output, and remove it when the application has ended.
-func fetchFromWorkerOfKilled(t *testing.T, s *site, expected []byte) {
+// fetchFromWorkerOfKilledExecutors kills all executors of a worker while others fetch map output
+// from them. The worker must serve their map output, and remove it when the application has ended.
+func fetchFromWorkerOfKilledExecutors(t *testing.T, s *site, expected []byte) {
 	d, _, victims, _ := s.startOnWorkers(t, "required")
 	for _, victim := range victims {
 		process{pid: victim}.kill()
@@ -235,9 +235,9 @@ func fetchFromWorkerOfKilled(t *testing.T, s *site, expected []byte) {
 	})
 }
 
-// fetchFromWorkersOfIdle lets dynamic allocation stop idle executors from which others fetch.
+// fetchFromWorkersOfIdleExecutors lets dynamic allocation stop idle executors from which others fetch.
 // They must not move their map output to other executors, because their workers serve it.
-func fetchFromWorkersOfIdle(t *testing.T, s *site, expected []byte) {
+func fetchFromWorkersOfIdleExecutors(t *testing.T, s *site, expected []byte) {
 	d := s.startIdle(t, "required")
 	await(t, "an idle executor has ended", func() bool { return len(s.executors()) < 3 })
 	d.release(t)
