@@ -137,9 +137,10 @@ func BenchmarkLocalStart(b *testing.B) {
 }
 
 var copies = Func("test.copies", func(task *Task, path string) (int64, error) {
-	within, cancel := context.WithCancel(task)
+	// Bytes that are read with a context derived from the task's count as the task's.
+	derived, cancel := context.WithCancel(task)
 	defer cancel()
-	in, err := task.Files().Open(within, path)
+	in, err := task.Files().Open(derived, path)
 	if err != nil {
 		return 0, err
 	}

@@ -52,10 +52,10 @@ func Shared[T any](value T) Option {
 	}
 }
 
-// Resource sets how much of one resource of the executor each task uses. name is the name of the
-// resource, such as "gpu". amount is a whole number of addresses, or a fraction such as 0.5 so that
-// several tasks share an address. 0 means none.
-// [Task.Resources] returns the addresses. The default is task.resource.NAME.amount.
+// Resource sets how much of one of its executor's resources each task uses. name is the name of the
+// resource, such as "gpu". amount is a whole number of devices, or a fraction such as 0.5 so that
+// several tasks share a device. 0 means none. [Task.Resources] returns the addresses of the devices.
+// The default is task.resource.NAME.amount.
 func Resource(name string, amount float64) Option {
 	return func(o *jobOptions) {
 		resources := maps.Clone(o.Resources)
