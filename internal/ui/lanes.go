@@ -24,12 +24,14 @@ type lane struct {
 	Host     string `json:"host"`
 	// Bars contains barFields numbers for each bar, ordered by time: the start of the bar as an
 	// offset from lanes.From, and the length of the bar, both in microseconds; the index of its
-	// task set in lanes.Sets; its task; and its outcome. Adjacent attempts that are too short
-	// to be distinguished share a bar, whose task is -1.
+	// task set in lanes.Sets; its task; its outcome; and how much of the bar is time to decode
+	// the input, to run the function and to encode the result, in microseconds. The rest of the
+	// bar is time in the driver and on the network. Adjacent attempts that are too short to be
+	// distinguished share a bar, whose task is -1 and whose last three numbers are 0.
 	Bars []int64 `json:"bars"`
 }
 
-const barFields = 5
+const barFields = 8
 
 type laneSet struct {
 	ID   uint64 `json:"id"`
@@ -182,10 +184,21 @@ func (r *laneDrawer) draw(bars []int64, a coreTime) []int64 {
 		if sameLook && start-lastEnd < int64(r.width) && (last[3] == -1 || last[1] < int64(r.width)) {
 			last[1], last[3] = max(last[1], start+length-last[0]), -1
 			last[4] = worse(last[4], int64(a.Outcome))
+			clear(last[5:])
 			return bars
 		}
 	}
-	return append(bars, start, length, set, int64(a.Task), int64(a.Outcome))
+	bars = append(bars, start, length, set, int64(a.Task), int64(a.Outcome))
+	if length < int64(r.width) {
+		return append(bars, 0, 0, 0)
+	}
+	reached, phaseEnd := begin, a.begin
+	for _, phase := range []events.Micros{a.Decode, a.Run, a.Encode} {
+		phaseEnd += phase
+		next := min(max(reached, phaseEnd), end)
+		bars, reached = append(bars, int64(next-reached)), next
+	}
+	return bars
 }
 
 // worse returns the worse of two outcomes, for a bar that two attempts share.

@@ -2,16 +2,22 @@
 
 // Draws the tasks of an application in lanes by core.
 (() => {
-	const labels = 130, height = 16, axis = 24, legend = 22, barFields = 5; // sizes in pixels
+	const labels = 130, height = 16, axis = 24, legend = 22, barFields = 8; // sizes in pixels
 	const outcomes = ["running", "succeeded", "failed", "executor lost", "killed"];
 	const colours = ["#4c8ed9", "#d98a3d", "#5aa866", "#a678c8", "#c7a52c", "#3fa3a3", "#d0709a", "#8a8f5c"];
 	const failed = "#d0303c", killed = "#8b929b";
+	// How each phase of an attempt is shaded: a colour over that of the task set, and its opacity.
+	const phases = [["decode", "#000", 0.5], ["run", "#000", 0], ["encode", "#000", 0.25], ["driver and network", "#fff", 0.75]];
 	let data = null;
 	let span = null; // [from, to] in microseconds; null for all
 	let loading = false;
 
 	const canvas = () => document.querySelector("#lanes canvas");
-	const say = (text) => { document.querySelector("#lanes [role=status]").textContent = text; };
+	// Writes text to the status line, or if it is "", how many lanes are not drawn.
+	const say = (text) => {
+		const omitted = data && data.omitted ? "Lanes of " + data.omitted + " more cores are not drawn." : "";
+		document.querySelector("#lanes [role=status]").textContent = text || omitted;
+	};
 
 	async function load() {
 		const shown = canvas();
@@ -28,6 +34,7 @@
 			if (answer.ok) {
 				data = await answer.json();
 				draw();
+				if (!shown.matches(":hover")) say("");
 			}
 		} catch {
 			// The next version of the page tries again.
@@ -60,33 +67,51 @@
 				c.fillText(lane.executor + " " + lane.host, 4, top + height / 2, labels - 8);
 			}
 			for (let k = 0; k < lane.bars.length; k += barFields) {
-				const [begin, length, set, , outcome] = lane.bars.slice(k, k + barFields);
+				const [begin, length, set, , outcome, ...parts] = lane.bars.slice(k, k + barFields);
+				const left = labels + begin * perMicro, wide = length * perMicro;
 				c.fillStyle = outcome === 2 || outcome === 3 ? failed : outcome === 4 ? killed : colours[set % colours.length];
 				c.globalAlpha = outcome === 0 ? 0.55 : 1;
-				c.fillRect(labels + begin * perMicro, top + 2, Math.max(1, length * perMicro - (length * perMicro > 4 ? 1 : 0)), height - 4);
+				c.fillRect(left, top + 2, Math.max(1, wide - (wide > 4 ? 1 : 0)), height - 4);
+				if (wide > 4 && parts[1]) shade(c, left, top + 2, wide - 1, parts.map((part) => part / length));
 			}
 			c.globalAlpha = 1;
 		});
 		drawAxis(c, style, width, tall, perMicro);
-		rows.forEach((row, i) => row.forEach(({ x, colour, alpha, text }) => {
+		rows.forEach((row, i) => row.forEach(({ x, colour, alpha, overlay = [colour, 0], text }) => {
 			const y = tall + i * legend + legend / 2;
-			c.globalAlpha = alpha;
-			c.fillStyle = colour;
-			c.fillRect(x, y - 5, 10, 10);
+			for (const [fill, opacity] of [[colour, alpha], overlay]) {
+				c.globalAlpha = opacity;
+				c.fillStyle = fill;
+				c.fillRect(x, y - 5, 10, 10);
+			}
 			c.globalAlpha = 1;
 			c.fillStyle = style.color;
 			c.fillText(text, x + 14, y);
 		}));
 	}
 
-	// Returns what the colours mean, in rows that fit: of the first task sets, as many as there
-	// are colours, and of outcomes.
+	// Shades the phases of an attempt in its bar. All phases but the last are given as parts of
+	// the whole.
+	function shade(c, left, top, wide, parts) {
+		let from = 0;
+		phases.forEach(([, colour, opacity], i) => {
+			const part = i < parts.length ? parts[i] : 1 - from;
+			c.fillStyle = colour;
+			c.globalAlpha = opacity;
+			c.fillRect(left + from * wide, top, part * wide, height - 4);
+			from += part;
+		});
+	}
+
+	// Returns what the colours and shades mean, in rows that fit: of the first task sets, as many as
+	// there are colours, of outcomes and of phases.
 	function legendRows(shown, width) {
 		const c = shown.getContext("2d"), named = data.sets.slice(0, colours.length), most = 200;
 		c.font = "11px " + getComputedStyle(shown).fontFamily;
 		const entries = named.map((set, i) => ({ colour: colours[i], alpha: 1, text: shortened(c, set.name, most) }));
+		const shades = phases.map(([text, ...overlay]) => ({ colour: colours[0], alpha: 1, overlay, text }));
 		if (data.sets.length > named.length) entries.push({ colour: "transparent", alpha: 1, text: "and " + (data.sets.length - named.length) + " more task sets" });
-		entries.push({ colour: failed, alpha: 1, text: "failed or executor lost" }, { colour: killed, alpha: 1, text: "killed" }, { colour: colours[0], alpha: 0.55, text: "lighter: still running" });
+		entries.push({ colour: failed, alpha: 1, text: "failed or executor lost" }, { colour: killed, alpha: 1, text: "killed" }, { colour: colours[0], alpha: 0.55, text: "still running" }, ...shades);
 		const rows = [[]];
 		let x = 8;
 		for (const entry of entries) {
@@ -130,7 +155,7 @@
 		if (micros < 1e6) return micros / 1000 + " ms";
 		if (micros < 6e7) return +(micros / 1e6).toFixed(3) + " s";
 		const seconds = Math.round(micros / 1e6), pad = (n) => String(n).padStart(2, "0");
-		if (seconds < 3600) return Math.floor(seconds / 60) + ":" + pad(seconds % 60) + " min";
+		if (seconds < 3600) return Math.floor(seconds / 60) + " min" + (seconds % 60 ? " " + seconds % 60 + " s" : "");
 		return Math.floor(seconds / 3600) + ":" + pad(Math.floor(seconds / 60) % 60) + ":" + pad(seconds % 60) + " h";
 	}
 

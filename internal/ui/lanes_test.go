@@ -25,7 +25,15 @@ func lanesFor(t require.TestingT, s *events.Snapshot, query string) lanes {
 // bars returns the bars of a lane as [begin, length, set, task, outcome].
 func (l lane) bars() (all [][]int64) {
 	for i := 0; i < len(l.Bars); i += barFields {
-		all = append(all, l.Bars[i:i+barFields])
+		all = append(all, l.Bars[i:i+5])
+	}
+	return all
+}
+
+// phases returns the last three numbers of each bar of a lane: decode, run and encode.
+func (l lane) phases() (all [][]int64) {
+	for i := 0; i < len(l.Bars); i += barFields {
+		all = append(all, l.Bars[i+5:i+barFields])
 	}
 	return all
 }
@@ -62,6 +70,39 @@ func TestLanes(t *testing.T) {
 		require.Equal(t, l, lanesFor(t, s, query), query)
 	}
 	require.Empty(t, lanesFor(t, snapshotOf(&events.Batch{}), "").Lanes)
+}
+
+func TestBarsShowPhases(t *testing.T) {
+	ran := func(task uint32, begin, end float64, queue, decode, run, encode events.Micros) events.Attempt {
+		return events.Attempt{
+			Set: 1, Task: task, Executor: 1, Outcome: events.OutcomeSucceeded, Start: micros64(begin), End: micros64(end),
+			Queue: queue, Decode: decode, Run: run, Encode: encode,
+		}
+	}
+	s := snapshotOf(&events.Batch{
+		Events: []events.Event{&events.ExecutorRegistered{Time: at(0), Number: 1, ID: "1", Host: "a", Cores: 1}},
+		Attempts: []events.Attempt{
+			ran(0, 0, 10, 1e6, 2e6, 5e6, 1e6),
+			ran(1, 10, 20, 0, 1e6, 99e6, 1e6), // by an executor whose clock is fast
+			ran(2, 20, 20.0001, 0, 10, 10, 10), ran(3, 20.0001, 20.0002, 0, 10, 10, 10),
+		},
+	})
+	require.Equal(t, [][]int64{{2e6, 5e6, 1e6}, {1e6, 9e6, 0}, {0, 0, 0}}, lanesFor(t, s, "columns=100").Lanes[0].phases(), "short attempts share a bar")
+	part := lanesFor(t, s, fmt.Sprintf("columns=100&from=%d&to=%d", micros64(2), micros64(9))).Lanes[0]
+	require.Equal(t, [][]int64{{1e6, 5e6, 1e6}}, part.phases(), "what was before the interval is not drawn")
+}
+
+func TestLanesBeyondTheLimitAreCounted(t *testing.T) {
+	b := &events.Batch{}
+	for n := range uint32(maxLanes + 7) {
+		b.Events = append(b.Events, &events.ExecutorRegistered{Time: at(0), Number: n + 1, ID: fmt.Sprint(n + 1), Host: "a", Cores: 1})
+		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: n, Executor: n + 1, Outcome: events.OutcomeSucceeded, Start: micros64(0), End: micros64(1)})
+	}
+	l := lanesFor(t, snapshotOf(b), "")
+	require.Len(t, l.Lanes, maxLanes)
+	require.Equal(t, 7, l.Omitted)
+	script := ask(of(snapshotOf(b)), http.MethodGet, "asset=lanes.js", "").Body.String()
+	require.Contains(t, script, "data.omitted", "the page says so")
 }
 
 // TestLanesShowAllTime draws random attempts. The bars of a lane must not overlap if no

@@ -18,7 +18,7 @@
 			if (shown.nodeValue !== fresh.nodeValue) shown.nodeValue = fresh.nodeValue;
 			return;
 		}
-		if (shown.nodeName === "CANVAS") return;
+		if (shown.nodeName === "CANVAS" || shown.getAttribute("role") === "status") return; // written by scripts
 		for (const { name } of [...shown.attributes]) {
 			if (!fresh.hasAttribute(name)) shown.removeAttribute(name);
 		}

@@ -201,8 +201,9 @@ func (n *nightly) run(s stage, submitted *events.TaskSetSubmitted) (end float64)
 		if a.Outcome == events.OutcomeSucceeded {
 			done++
 			end = max(end, start+took)
-			a.Queue, a.Decode, a.Encode, a.ResultBytes, a.PeakMemory = 900, 300, 250, 180, 700<<20+n.rand.Int64N(300<<20)
-			a.Run = a.End - a.Start - 3_100
+			all := a.End - a.Start
+			a.Queue, a.Decode, a.Encode, a.ResultBytes, a.PeakMemory = 900, all/12, all/16, 180, 700<<20+n.rand.Int64N(300<<20)
+			a.Run = all - a.Decode - a.Encode - 3_100
 			s.row(&a)
 		}
 		n.batch.Attempts = append(n.batch.Attempts, a)
