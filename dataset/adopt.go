@@ -35,10 +35,11 @@ type cachedCopy struct {
 
 // adoptOutput lists the data that a task has copied to its executor.
 type adoptOutput struct {
-	_       struct{} `cbor:",toarray"`
-	Outputs []shuffle.Output
-	Cached  []cachedBlock
-	Problem string // first error that prevented a copy; "" if all data was copied
+	_          struct{} `cbor:",toarray"`
+	Outputs    []shuffle.Output
+	Cached     []cachedBlock
+	CacheSizes *cacheSizes // nil if Cached is empty
+	Problem    string      // first error that prevented a copy; "" if all data was copied
 }
 
 // adopt is a task function that copies data to this executor. It succeeds even if some data
@@ -77,6 +78,9 @@ func adopt(ctx context.Context, call function.Call) ([]byte, error) {
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if len(output.Cached) > 0 {
+		output.CacheSizes = cacheSizesOf(service.Store())
 	}
 	return codec.Encode(output)
 }

@@ -264,6 +264,7 @@ func (a *stageAttempt) taskDone(result driver.Result) {
 		a.submission.Cancel(fmt.Errorf("result of task %d: %w", result.Index, err))
 		return
 	}
+	e.addCacheSizes(result.ExecutorID, output.CacheSizes)
 	for _, b := range output.Cached {
 		e.addStored(b, result.ExecutorID)
 	}

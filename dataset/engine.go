@@ -48,14 +48,15 @@ type engine struct {
 	summaries []StageSummary
 
 	// The fields below belong to the loop.
-	graph     *stage.Graph
-	jobs      map[stage.JobID]*job
-	stages    map[stage.StageID]*stageState
-	attempts  map[uint64]*stageAttempt
-	executors map[string]*executor // by the id that the driver gives them
-	cached    map[cachedBlock]map[string]bool
-	handovers map[*handover]struct{} // hand-overs whose task sets are submitted and have not ended
-	losses    losses
+	graph      *stage.Graph
+	jobs       map[stage.JobID]*job
+	stages     map[stage.StageID]*stageState
+	attempts   map[uint64]*stageAttempt
+	executors  map[string]*executor // by the id that the driver gives them
+	cached     map[cachedBlock]map[string]bool
+	cacheSizes map[string]cacheSizes  // by the id of the executor
+	handovers  map[*handover]struct{} // hand-overs whose task sets are submitted and have not ended
+	losses     losses
 
 	replication *replication
 }
@@ -107,22 +108,23 @@ func engineOf(session *bobbin.Session) (*engine, error) {
 		return e, nil
 	}
 	e := &engine{
-		app:       role.FromContext(session.Context()),
-		session:   session,
-		wake:      make(chan struct{}, 1),
-		sources:   map[ref][][]storage.Split{},
-		bounds:    map[uint64][][]byte{},
-		offsets:   map[ref][]int64{},
-		joins:     map[ref]joinChoice{},
-		saved:     map[string]int{},
-		levels:    map[ref]Level{},
-		graph:     stage.New(stage.Config{}),
-		jobs:      map[stage.JobID]*job{},
-		stages:    map[stage.StageID]*stageState{},
-		attempts:  map[uint64]*stageAttempt{},
-		executors: map[string]*executor{},
-		cached:    map[cachedBlock]map[string]bool{},
-		handovers: map[*handover]struct{}{},
+		app:        role.FromContext(session.Context()),
+		session:    session,
+		wake:       make(chan struct{}, 1),
+		sources:    map[ref][][]storage.Split{},
+		bounds:     map[uint64][][]byte{},
+		offsets:    map[ref][]int64{},
+		joins:      map[ref]joinChoice{},
+		saved:      map[string]int{},
+		levels:     map[ref]Level{},
+		graph:      stage.New(stage.Config{}),
+		jobs:       map[stage.JobID]*job{},
+		stages:     map[stage.StageID]*stageState{},
+		attempts:   map[uint64]*stageAttempt{},
+		executors:  map[string]*executor{},
+		cached:     map[cachedBlock]map[string]bool{},
+		cacheSizes: map[string]cacheSizes{},
+		handovers:  map[*handover]struct{}{},
 	}
 	e.replication = &replication{engine: e, wanted: map[cachedBlock]int{}}
 	engines.bySession[session] = e

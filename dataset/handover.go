@@ -247,6 +247,7 @@ func (h *handover) taskDone(result driver.Result) {
 		}
 		e.act(actions)
 	}
+	e.addCacheSizes(to.ID, output.CacheSizes)
 	for _, b := range output.Cached {
 		delete(e.cached[b], h.from.ID)
 		e.addStored(b, to.ID)

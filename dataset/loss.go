@@ -35,6 +35,7 @@ func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
 			return
 		}
 		x.lost = true
+		delete(e.cacheSizes, info.ID)
 		e.readFromShuffleService(info.ID)
 		for block, executors := range e.cached {
 			if delete(executors, info.ID); len(executors) == 0 {

@@ -71,7 +71,7 @@ var levelNames = map[Level]string{
 }
 
 // recordCaches records an event for each cached data set that a stage computes. The event
-// has the number of partitions that each executor stores.
+// has the number of partitions that each executor stores, and their sizes.
 func (e *engine) recordCaches(final *node) {
 	recorder := e.app.Driver.Events()
 	if recorder == nil {
@@ -87,6 +87,7 @@ func (e *engine) recordCaches(final *node) {
 		}
 		changed := &events.CacheChanged{
 			Time: events.At(time.Now()), ID: n.ref().String(), Name: n.String(), Level: levelNames[level], Partitions: l.count(n), Stored: map[string]int{},
+			Memory: map[string]int64{}, Disk: map[string]int64{},
 		}
 		for block, executors := range e.cached {
 			if block.Node != n.ref() {
@@ -94,6 +95,15 @@ func (e *engine) recordCaches(final *node) {
 			}
 			for executor := range executors {
 				changed.Stored[executor]++
+			}
+		}
+		for executor := range changed.Stored {
+			size := e.cacheSizes[executor].Sizes[cacheKey(n.ref())]
+			if size.Memory > 0 {
+				changed.Memory[executor] = size.Memory
+			}
+			if size.Disk > 0 {
+				changed.Disk[executor] = size.Disk
 			}
 		}
 		recorder.Record(changed)

@@ -164,6 +164,7 @@ func (r *replication) taskDone(result driver.Result) {
 		r.submission.Cancel(fmt.Errorf("result of task %d: %w", result.Index, err))
 		return
 	}
+	r.engine.addCacheSizes(result.ExecutorID, output.CacheSizes)
 	for _, b := range output.Cached {
 		r.engine.addStored(b, result.ExecutorID)
 	}

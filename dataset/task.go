@@ -97,7 +97,7 @@ type sourceInput struct {
 type taskOutput struct {
 	_ struct{} `cbor:",toarray"`
 	// FetchFailure is set if the task could not fetch a map output. Then all other fields
-	// except Cached are zero.
+	// except Cached and CacheSizes are zero.
 	FetchFailure *fetchFailure
 	Output       *shuffle.Output // writeShuffle
 	Count        int64           // number of elements
@@ -105,6 +105,7 @@ type taskOutput struct {
 	Lengths      []int64         // checkpointElements: bytes of each partition
 	Elements     []byte          // collectElements: the elements; sampleKeys: the keys
 	Cached       []cachedBlock   // blocks that the task has stored
+	CacheSizes   *cacheSizes     // nil if Cached is empty
 	Counters     map[string]int64
 	Measured     measurements
 }
@@ -172,7 +173,9 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 		x.measured.BytesRead, x.measured.BytesWritten = call.Usage.Bytes()
 		output.Measured = x.measured
 	}
-	output.Cached = x.cachedBlocks
+	if output.Cached = x.cachedBlocks; len(output.Cached) > 0 {
+		output.CacheSizes = cacheSizesOf(service.Store())
+	}
 	return codec.Encode(output)
 }
 

@@ -238,15 +238,18 @@ type ExecutorHeapProfiled struct {
 	Resident int64  `json:"resident"` // resident memory of the process in bytes
 }
 
-// CacheChanged contains the number of partitions of a cached data set that are stored.
+// CacheChanged contains the number and the sizes of the partitions of a cached data set that
+// are stored. Executors report sizes when they store partitions.
 type CacheChanged struct {
 	Time
-	ID         string         `json:"id"`
-	Name       string         `json:"name"`
-	Level      string         `json:"level"`
-	Partitions int            `json:"partitions"`        // number of partitions of the data set
-	Stored     map[string]int `json:"stored,omitempty"`  // number of stored partitions by executor
-	Removed    bool           `json:"removed,omitempty"` // the data set is no longer cached
+	ID         string           `json:"id"`
+	Name       string           `json:"name"`
+	Level      string           `json:"level"`
+	Partitions int              `json:"partitions"`        // number of partitions of the data set
+	Stored     map[string]int   `json:"stored,omitempty"`  // number of stored partitions by executor
+	Memory     map[string]int64 `json:"memory,omitempty"`  // size in memory by executor, in bytes
+	Disk       map[string]int64 `json:"disk,omitempty"`    // size on disk by executor, in bytes
+	Removed    bool             `json:"removed,omitempty"` // the data set is no longer cached
 }
 
 // StepsPlanned contains all steps of a job file, in the order of the file. It is recorded

@@ -37,7 +37,7 @@ func TestPagesSay(t *testing.T) {
 		"executor":        {"Executor 1", "container_1_0007_01_000001", "Memory limit 2.4 GiB", "Memory at most 1.6 GiB", "stderr", "heap profile"},
 		"lost executor":   {"Why: killed by YARN: beyond its memory"},
 		"steps":           {"load words succeeded", "40 / 40", "waiting running no executor has 8 cores: raise executor.cores 0 / 3", "publish waiting waiting 0 / 5"},
-		"storage":         {"words", "memory", "6 / 8"},
+		"storage":         {"words", "memory", "6 / 8", "130 MiB", "rdd-1 2 2 30.0 MiB"},
 		"settings":        {"executor.memory 2g job.yaml:3:10", "Mode cluster", "Go go1.26"},
 		"events":          {"Job submitted", "Task set 7 reduce with 8 tasks", "Executor 4 killed by YARN: beyond its memory", "Executor 1 has 2.0 GiB of memory, near its limit"},
 	} {

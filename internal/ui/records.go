@@ -4,23 +4,28 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// storage shows the cached data sets.
-func storage(v view) content {
-	stored := func(d *events.CachedDataset) int {
-		n := 0
-		for _, partitions := range d.Stored {
-			n += partitions
-		}
-		return n
+// sum returns the sum of the values of a map.
+func sum[N int | int64](perExecutor map[string]N) (total N) {
+	for _, n := range perExecutor {
+		total += n
 	}
+	return total
+}
+
+// storage shows the cached data sets, as a whole and by executor.
+func storage(v view) content {
+	stored := func(d *events.CachedDataset) int { return sum(d.Stored) }
+	memory := func(d *events.CachedDataset) int64 { return sum(d.Memory) }
+	disk := func(d *events.CachedDataset) int64 { return sum(d.Disk) }
 	cached := slices.DeleteFunc(slices.Clone(v.Cached), func(d *events.CachedDataset) bool { return d.Removed })
-	return content{Title: "Storage", Sections: []section{{ID: "cached", Title: "Cached data sets", Table: tableOf(v.query, "cached", "Cached data sets", "No data set is cached.", cached,
+	c := content{Title: "Storage", Sections: []section{{ID: "cached", Title: "Cached data sets", Table: tableOf(v.query, "cached", "Cached data sets", "No data set is cached.", cached,
 		func(d *events.CachedDataset) string { return d.ID },
 		[]column[*events.CachedDataset]{
 			{Name: "Id", Compare: byText(func(d *events.CachedDataset) string { return d.ID }), Cells: func(d *events.CachedDataset) []cell { return []cell{text(d.ID)} }},
@@ -30,8 +35,34 @@ func storage(v view) content {
 				return []cell{share(float64(stored(d)), float64(d.Partitions), count(stored(d))+" / "+count(d.Partitions))}
 			}},
 			{Name: "Executors", Number: true, Hint: "That store partitions", Cells: func(d *events.CachedDataset) []cell { return []cell{number(len(d.Stored))} }},
+			{Name: "In memory", Number: true, Compare: by(memory), Cells: func(d *events.CachedDataset) []cell { return []cell{nonzero(memory(d), size)} }},
+			{Name: "On disk", Number: true, Compare: by(disk), Cells: func(d *events.CachedDataset) []cell { return []cell{nonzero(disk(d), size)} }},
 			{Name: "Changed", Cells: func(d *events.CachedDataset) []cell { return []cell{instant(d.Time.Time)} }},
 		})}}}
+	type part struct {
+		*events.CachedDataset
+		executor string
+	}
+	var parts []part
+	for _, d := range cached {
+		for _, executor := range slices.Sorted(maps.Keys(d.Stored)) {
+			parts = append(parts, part{d, executor})
+		}
+	}
+	if len(parts) == 0 {
+		return c
+	}
+	partMemory, partDisk := func(p part) int64 { return p.Memory[p.executor] }, func(p part) int64 { return p.Disk[p.executor] }
+	c.Sections = append(c.Sections, section{ID: "parts", Title: "By executor", Table: tableOf(v.query, "parts", "Cached data sets by executor", "", parts,
+		func(p part) string { return p.ID + " " + p.executor },
+		[]column[part]{
+			{Name: "Id", Compare: byText(func(p part) string { return p.ID }), Cells: func(p part) []cell { return []cell{text(p.ID)} }},
+			{Name: "Executor", Compare: byText(func(p part) string { return p.executor }), Cells: func(p part) []cell { return []cell{linked(p.executor, to(executorPage, "id", p.executor))} }},
+			{Name: "Partitions", Number: true, Cells: func(p part) []cell { return []cell{number(p.Stored[p.executor])} }},
+			{Name: "In memory", Number: true, Compare: by(partMemory), Cells: func(p part) []cell { return []cell{nonzero(partMemory(p), size)} }},
+			{Name: "On disk", Number: true, Compare: by(partDisk), Cells: func(p part) []cell { return []cell{nonzero(partDisk(p), size)} }},
+		})})
+	return c
 }
 
 // settings shows the settings that differ from their defaults, and properties of the

@@ -76,7 +76,8 @@ func Busy(name func(string) string) *events.Batch {
 		&events.ExecutorDecommissioned{Time: At(100), ID: "3", Reason: name("the node is being decommissioned")},
 		&events.ExecutorLost{Time: At(120), ID: "4", Reason: name("killed by YARN: beyond its memory"), Failed: true},
 		&events.Excluded{Time: At(130), Host: name("node1.example"), Failures: 2, Until: Later.Add(time.Hour)},
-		&events.CacheChanged{Time: At(140), ID: name("rdd-1"), Name: name("words"), Level: name("memory"), Partitions: 8, Stored: map[string]int{"1": 4, "2": 2}},
+		&events.CacheChanged{Time: At(140), ID: name("rdd-1"), Name: name("words"), Level: name("memory"), Partitions: 8, Stored: map[string]int{"1": 4, "2": 2},
+			Memory: map[string]int64{"1": 100 << 20, "2": 30 << 20}, Disk: map[string]int64{"1": 20 << 20}},
 
 		&events.JobSubmitted{Time: At(10), Job: 1, Name: name("load words"), Description: name("from the archive"), Group: name("nightly"), Pool: name("urgent")},
 		&events.TaskSetSubmitted{Time: At(10), Set: 1, Job: 1, Name: name("load words"), Function: name("load"), Tasks: 40, CPUs: 1},
