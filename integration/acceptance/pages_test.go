@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -73,20 +74,20 @@ func textOf(t *testing.T, b *browser.Browser) (text string) {
 	return text
 }
 
-var driverPagesLine = regexp.MustCompile(`(?m)^pages of the driver: (\S+)$`)
+var driverPagesLine = regexp.MustCompile(`(?m)^pages(?: of the driver)?: (\S+)$`)
 
 // TestPagesInClientMode opens the pages of the driver, and the pages of the ApplicationMaster,
 // which have no data about single tasks.
 func TestPagesInClientMode(t *testing.T) {
 	t.Parallel()
 	first, second := outputPath(t)+"-first", outputPath(t)+"-second"
-	running := startInClientMode(t, clientModes["attended"], "--num-executors", "2", program("trouble"), "hold", "3", first, second)
+	running := startInClientMode(t, clientModes["attended"], "--num-executors", "2", program("trouble"), "cached", "3", first, second)
 	id := running.clientModeID(t)
 	status := awaitTasks(t, id, 2)
 	found := driverPagesLine.FindStringSubmatch(running.stderr.String())
 	require.NotNil(t, found, running.stderr.String())
 	own, proxied := found[1], "http://"+shared.hadoop.ResourceManager().Address(cluster.HTTP)+"/proxy/"+id+"/"
-	job := fmt.Sprint(status.TaskSets[0].ID)
+	job := fmt.Sprint(status.TaskSets[len(status.TaskSets)-1].ID)
 	b := openBrowser(t)
 	for _, prefix := range []string{own, proxied} {
 		for _, query := range []string{"?page=overview", "?page=job&id=" + job, "?page=executors", "?page=executor&id=" + status.Details[0].ID, "?page=settings", "?page=events"} {
@@ -99,9 +100,13 @@ func TestPagesInClientMode(t *testing.T) {
 		assertPage(t, b, own, query)
 	}
 	require.NoError(t, shared.put(t.Context(), first, nil))
-	shared.awaitStatus(t, id, "all tasks are done", func(status page.Status) bool { return status.Tasks.Done == 3 })
+	shared.awaitStatus(t, id, "all tasks are done", func(status page.Status) bool { return status.Tasks.Done == 7 })
 	await(t, "the page shows that all tasks are done", func(context.Context) bool { return strings.Contains(textOf(t, b), "3 / 3") })
 	assert.Empty(t, b.Problems())
+	assertPage(t, b, own, "?page=storage")
+	cached := textOf(t, b)
+	assert.Regexp(t, `memory\s+4 / 4\s+[12]\s+\d+ KiB`, cached, "the data set's partitions")
+	assert.Regexp(t, `By executor\s+Id\s+Executor\s+Partitions\s+In memory\s+rdd\S*\s+[12]\s+\d\s+\d+(\.\d)? KiB`, cached)
 	require.NoError(t, shared.put(t.Context(), second, nil))
 	ended := running.wait(t)
 	assert.Equal(t, 0, ended.code)
@@ -113,9 +118,113 @@ func TestPagesInClientMode(t *testing.T) {
 // the script.
 const hostileName = `<b onclick="x()">"hold"</b><script>document.title = "pwned"</script><img src=x onerror='document.title = "pwned"'>`
 
+// jobOfGates is a job file whose tasks wait until files exist in the directory GATES. The tasks
+// of the first step wait for a file each.
+const jobOfGates = `
+resources: {executors: {instances: 2, memory: 256m, cores: 2}}
+steps:
+  gates: {command: 'until test -e "$GATES/$TASK_INDEX"; do sleep 0.05; done', tasks: 8, environment: {GATES: %[1]q}}
+  last: {needs: [gates], command: 'until test -e "$GATES/last"; do sleep 0.05; done', environment: {GATES: %[1]q}}
+`
+
+// gatesTasks is the number of tasks of the first step of jobOfGates.
+const gatesTasks = 8
+
+// startGates starts a job of jobOfGates. open creates the file with the given name in GATES.
+func startGates(t *testing.T, args ...string) (running *submitted, open func(name string)) {
+	t.Helper()
+	gates := t.TempDir()
+	directory := workingDirectory(t, map[string]string{"job.yaml": fmt.Sprintf(jobOfGates, gates)})
+	running = commandLine{args: append([]string{"run", "job.yaml"}, args...), directory: directory}.start(t)
+	return running, func(name string) { require.NoError(t, os.WriteFile(filepath.Join(gates, name), nil, 0o644)) }
+}
+
+var (
+	jobLink      = regexp.MustCompile(`page=job&amp;id=(\d+)`)
+	executorLink = regexp.MustCompile(`page=executor&amp;id=(\w+)`)
+)
+
+// awaitLink waits until a page has a link, and returns the id to which the link leads.
+func awaitLink(t *testing.T, url string, link *regexp.Regexp) (id string) {
+	t.Helper()
+	await(t, url+" has the link "+link.String(), func(context.Context) bool {
+		found := link.FindStringSubmatch(pageAt(t, url))
+		if found != nil {
+			id = found[1]
+		}
+		return found != nil
+	})
+	return id
+}
+
+// assertRunningPages opens all pages of an application that runs jobOfGates.
+func assertRunningPages(t *testing.T, b *browser.Browser, prefix string) {
+	t.Helper()
+	job, executor := awaitLink(t, prefix+"?page=jobs", jobLink), awaitLink(t, prefix+"?page=executors", executorLink)
+	for _, query := range browser.Pages(job, executor) {
+		assertPage(t, b, prefix, query)
+		assertLive(t, b)
+	}
+	assertPage(t, b, prefix, browser.ProfilePage)
+}
+
+// assertProgress opens the gates of jobOfGates one by one until the open page, that of the job,
+// shows one of the ends of tasks within the limit. On a busy machine single updates are slow.
+// Then it opens the others, and waits until the page shows that all tasks are done. The page
+// must not be reloaded.
+func assertProgress(t *testing.T, b *browser.Browser, limit time.Duration, open func(name string)) {
+	t.Helper()
+	shows := func(done int) func(context.Context) bool {
+		return func(ctx context.Context) bool {
+			var kept bool
+			require.NoError(t, b.Evaluate(ctx, "window.kept === true", &kept))
+			require.True(t, kept)
+			return strings.Contains(textOf(t, b), fmt.Sprintf("%d of %d tasks done", done, gatesTasks))
+		}
+	}
+	require.NoError(t, b.Evaluate(t.Context(), `window.kept = true`, nil))
+	await(t, "the page shows that no task is done", shows(0))
+	soonest := time.Hour
+	for task := range gatesTasks {
+		began := time.Now()
+		open(fmt.Sprint(task))
+		if task < 2 || soonest > limit {
+			await(t, "the page shows that a task is done", shows(task+1))
+			soonest = min(soonest, time.Since(began))
+		}
+	}
+	assert.LessOrEqual(t, soonest, limit)
+	await(t, "the page shows that all tasks are done", shows(gatesTasks))
+	assert.Empty(t, b.Problems())
+}
+
+// TestPagesOfADriverOnThisMachine opens the pages at the driver's own server.
+func TestPagesOfADriverOnThisMachine(t *testing.T) {
+	t.Parallel()
+	for name, master := range map[string][]string{
+		"YARN": {"--deploy-mode", "client"}, "local": {"--master", "local[2]"}, "standalone": {"--master", "local-cluster[2,2,1024]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			running, open := startGates(t, master...)
+			var own string
+			await(t, "the driver says where its pages are", func(context.Context) bool {
+				if found := driverPagesLine.FindStringSubmatch(running.stderr.String()); found != nil {
+					own = found[1]
+				}
+				return own != ""
+			})
+			b := openBrowser(t)
+			assertRunningPages(t, b, own)
+			require.NoError(t, b.Open(t.Context(), own+"?page=job&id="+awaitLink(t, own+"?page=jobs", jobLink)))
+			assertProgress(t, b, time.Second, open)
+			open("last")
+			assert.Equal(t, 0, running.wait(t).code)
+		})
+	}
+}
+
 func TestPagesInABrowser(t *testing.T) {
 	t.Parallel()
-	first, second := outputPath(t)+"-first", outputPath(t)+"-second"
 	logs := historyserver.New(historyserver.Options{Files: shared.files, Directory: home(t) + "/.bobbin/history", Logger: slog.New(slog.DiscardHandler)})
 	team := httptest.NewServer(logs)
 	t.Cleanup(func() {
@@ -123,22 +232,16 @@ func TestPagesInABrowser(t *testing.T) {
 		logs.Close()
 	})
 	report := filepath.Join(t.TempDir(), "report.html")
-	running, id := shared.submit(t, "--num-executors", "2", "--name", hostileName, "--report", report,
-		"--conf", "yarn.historyServer.address="+team.URL, program("trouble"), "hold", "3", first, second)
-	status := awaitTasks(t, id, 2)
+	running, open := startGates(t, "--name", hostileName, "--report", report, "--conf", "yarn.historyServer.address="+team.URL)
+	id := running.applicationID(t)
+	status := awaitTasks(t, id, 4)
 	require.Len(t, status.TaskSets, 1)
 	job := fmt.Sprint(status.TaskSets[0].ID)
 	b := openBrowser(t)
-	rm := "http://" + shared.hadoop.ResourceManager().Address(cluster.HTTP)
-	proxied := rm + "/proxy/" + id
+	proxied := "http://" + shared.hadoop.ResourceManager().Address(cluster.HTTP) + "/proxy/" + id
 	for _, prefix := range []string{proxied, proxied + "/"} {
-		for _, query := range []string{
-			"", "?page=overview", "?page=stream", "?page=jobs", "?page=job&id=" + job, "?page=stage&id=" + job, "?page=tasks&id=" + job, "?page=task&set=" + job + "&index=0",
-			"?page=executors", "?page=executor&id=" + status.Details[0].ID, "?page=storage", "?page=settings", "?page=events",
-		} {
-			assertPage(t, b, prefix, query)
-			assertLive(t, b)
-		}
+		assertPage(t, b, prefix, "")
+		assertRunningPages(t, b, prefix)
 	}
 
 	require.NoError(t, b.Open(t.Context(), proxied+"?page=settings"))
@@ -155,22 +258,8 @@ func TestPagesInABrowser(t *testing.T) {
 	assert.Empty(t, b.Problems())
 	takePicture(t, b, "profile")
 
-	// An open page must update itself without being reloaded.
 	require.NoError(t, b.Open(t.Context(), proxied+"?page=job&id="+job))
-	require.NoError(t, b.Evaluate(t.Context(), `window.kept = true`, nil))
-	shown := func(text string) func(context.Context) bool {
-		return func(ctx context.Context) bool {
-			var kept bool
-			require.NoError(t, b.Evaluate(ctx, "window.kept === true", &kept))
-			require.True(t, kept)
-			return strings.Contains(textOf(t, b), text)
-		}
-	}
-	require.True(t, shown("0 of 3 tasks done")(t.Context()))
-	require.NoError(t, shared.put(t.Context(), first, nil))
-	shared.awaitStatus(t, id, "all tasks are done", func(status page.Status) bool { return status.Tasks.Done == 3 })
-	await(t, "the page shows that all tasks are done", shown("3 of 3 tasks done"))
-	assert.Empty(t, b.Problems())
+	assertProgress(t, b, 3*time.Second, open)
 
 	// Only a request from the page, with method PUT and the page's token, may kill the
 	// application.
@@ -217,19 +306,12 @@ func assertPagesAfterTheEnd(t *testing.T, b *browser.Browser, link, pages, job s
 	var address, title, state string
 	require.NoError(t, b.Evaluate(t.Context(), "location.href", &address))
 	assert.Equal(t, pages, strings.TrimSuffix(address, "?"))
-	for _, query := range []string{
-		"", "?page=stream", "?page=jobs", "?page=job&id=" + job, "?page=stage&id=" + job, "?page=tasks&id=" + job, "?page=task&set=" + job + "&index=0",
-		"?page=executors", "?page=storage", "?page=settings", "?page=events",
-	} {
-		require.NoError(t, b.Open(t.Context(), pages+query))
+	for _, query := range browser.Pages(job, awaitLink(t, pages+"?page=executors", executorLink)) {
+		assertPage(t, b, pages, query)
 		require.NoError(t, b.Evaluate(t.Context(), "document.title", &title))
 		assert.True(t, strings.HasSuffix(title, ": "+hostileName), title)
 		require.NoError(t, b.Evaluate(t.Context(), `document.querySelector(".state").textContent`, &state))
 		assert.Equal(t, "killed", state)
-		for _, request := range b.Requests() {
-			assert.True(t, strings.HasPrefix(request, pages), request)
-		}
-		assert.Empty(t, b.Problems(), query)
 	}
 }
 
@@ -263,7 +345,7 @@ func assertReport(t *testing.T, b *browser.Browser, path string) {
 				progress: document.querySelector("progress").getBoundingClientRect().width,
 			})`, &seen))
 			assert.Equal(t, hostileName+": killed", seen.Title)
-			for _, text := range []string{hostileName, "3 of 3 tasks done", "Executors", "yarn.historyServer.address", "Job submitted"} {
+			for _, text := range []string{hostileName, "8 of 9 tasks done", "Executors", "yarn.historyServer.address", "Job submitted"} {
 				assert.Contains(t, seen.Text, text)
 			}
 			assert.Contains(t, seen.Number, "right")

@@ -14,6 +14,19 @@ const (
 	PhoneWidth, PhoneHeight     = 360, 740
 )
 
+// Pages returns the queries of all pages of an application: those of one of its jobs, which has
+// one task set with the same id, and of one of its executors among them. It does not return
+// that of a profile, ProfilePage.
+func Pages(job, executor string) []string {
+	return []string{
+		"?page=overview", "?page=steps", "?page=stream", "?page=jobs", "?page=job&id=" + job, "?page=stage&id=" + job, "?page=tasks&id=" + job,
+		"?page=task&set=" + job + "&index=0", "?page=executors", "?page=executor&id=" + executor, "?page=storage", "?page=settings", "?page=events",
+	}
+}
+
+// ProfilePage is the query of a profile of a running application.
+const ProfilePage = "?page=profile&type=goroutine&seconds=1"
+
 //go:embed contrast.js
 var contrast string
 

@@ -35,6 +35,7 @@ var modes = map[string]mode{
 	"fill-executor": withNumber(fillExecutor),
 	"look":          look,
 	"hold":          hold,
+	"cached":        cached,
 	"straggle":      withText(straggle),
 	"cancel":        withText(cancelJob),
 	"share":         withText(share),
