@@ -5,7 +5,8 @@
 //
 // The times begin with the start of the process. yarn-submit's time ends when the page no
 // longer says that the log is being read. The time of Spark's server ends when it returns the
-// application's jobs.
+// application's jobs. The time of the page Stream is that of a headless Chromium, from the
+// request until the tasks are drawn. It needs chromium.
 //
 // Usage, from the module's root, after make build:
 //
@@ -35,6 +36,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/bench/figures"
 	"github.com/bobbin-yarn/bobbin/bench/spark"
+	"github.com/bobbin-yarn/bobbin/integration/browser"
 )
 
 const (
@@ -77,19 +79,27 @@ func run(ctx context.Context, tasks int, submit string, withSpark bool) (err err
 	if size(written.bobbin) == 0 || size(written.spark) == 0 || written.totals.Done != tasks {
 		return fmt.Errorf("the logs are not complete: %d of %d tasks done", written.totals.Done, tasks)
 	}
-	var first, all, memory []float64
+	b, err := browser.Start(ctx, browser.DesktopWidth, browser.DesktopHeight)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	var first, all, stream, memory []float64
 	for range runs {
-		shown, err := measureOwn(ctx, submit, written.bobbin)
+		shown, err := measureOwn(ctx, b, submit, written.bobbin)
 		if err != nil {
 			return fmt.Errorf("yarn-submit history: %w", err)
 		}
-		fmt.Fprintf(os.Stderr, "yarn-submit: first page after %.2f s, all after %.2f s, %.0f MB\n", shown.first.Seconds(), shown.all.Seconds(), shown.megabytes)
-		first, all, memory = append(first, shown.first.Seconds()), append(all, shown.all.Seconds()), append(memory, shown.megabytes)
+		fmt.Fprintf(os.Stderr, "yarn-submit: first page after %.2f s, all after %.2f s, stream in %.2f s, %.0f MB\n",
+			shown.first.Seconds(), shown.all.Seconds(), shown.stream.Seconds(), shown.megabytes)
+		first, all = append(first, shown.first.Seconds()), append(all, shown.all.Seconds())
+		stream, memory = append(stream, shown.stream.Seconds()), append(memory, shown.megabytes)
 	}
 	printed := []figures.Figure{
 		{Name: "history/log-mb", Value: float64(size(written.bobbin)) / 1e6, Unit: "MB"},
 		{Name: "history/first-page-seconds", Value: figures.Median(first), Unit: "s"},
 		{Name: "history/seconds", Value: figures.Median(all), Unit: "s"},
+		{Name: "history/stream-seconds", Value: figures.Median(stream), Unit: "s"},
 		{Name: "history/mb", Value: figures.Median(memory), Unit: "MB"},
 	}
 	if withSpark {
@@ -106,14 +116,16 @@ func run(ctx context.Context, tasks int, submit string, withSpark bool) (err err
 }
 
 // historyTimes contains the measurements of one run of yarn-submit history: the time until the
-// first page, the time until the page shows the whole log, and the peak memory.
+// first page, the time until the page shows the whole log, the time in which the page Stream is
+// then drawn, and the peak memory.
 type historyTimes struct {
-	first, all time.Duration
-	megabytes  float64 // peak resident memory of the process in units of 1,000,000 bytes
+	first, all, stream time.Duration
+	megabytes          float64 // peak resident memory of the process in units of 1,000,000 bytes
 }
 
-// measureOwn runs yarn-submit history with a log until its page shows the whole log.
-func measureOwn(ctx context.Context, submit, path string) (s historyTimes, err error) {
+// measureOwn runs yarn-submit history with a log until its page shows the whole log, and then
+// opens the page Stream in the browser.
+func measureOwn(ctx context.Context, b *browser.Browser, submit, path string) (s historyTimes, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ownTimeout)
 	defer cancel()
 	began := time.Now()
@@ -152,6 +164,14 @@ func measureOwn(ctx context.Context, submit, path string) (s historyTimes, err e
 			s.all = time.Since(began)
 		}
 	}
+	began = time.Now()
+	if err := b.Open(ctx, strings.TrimSpace(url)+"?page=stream"); err != nil {
+		return s, err
+	}
+	if err := b.AwaitDrawing(ctx); err != nil {
+		return s, err
+	}
+	s.stream = time.Since(began)
 	s.megabytes, err = peakMemory(command.Process.Pid)
 	return s, err
 }

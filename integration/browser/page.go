@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Window sizes of a desktop and of a narrow phone, in pixels.
@@ -104,4 +105,22 @@ func (b *Browser) CheckPage(ctx context.Context, prefix, query string, taken fun
 		complain("the page shows %d dialogs", n)
 	}
 	return errors.Join(problems...)
+}
+
+// AwaitDrawing waits until the script of the open page has drawn on its canvas. It returns at
+// once if the page has no canvas.
+func (b *Browser) AwaitDrawing(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("nothing is drawn"))
+	defer cancel()
+	for {
+		var drawn bool
+		if err := b.Evaluate(ctx, `(() => { const c = document.querySelector("canvas"); return !c || c.style.height !== ""; })()`, &drawn); err != nil || drawn {
+			return err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }

@@ -78,7 +78,7 @@ func run(ctx context.Context, directory string) (err error) {
 		if err := b.Open(ctx, server.URL()+"?"+p.query); err != nil {
 			return err
 		}
-		if err := awaitDrawing(ctx, b); err != nil {
+		if err := b.AwaitDrawing(ctx); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		taken, err := b.Picture(ctx)
@@ -95,24 +95,6 @@ func run(ctx context.Context, directory string) (err error) {
 		fmt.Printf("%s.png: %d bytes\n", p.name, len(small))
 	}
 	return nil
-}
-
-// awaitDrawing waits until the page's script has drawn the timeline on its canvas. It returns
-// at once if the page has no canvas.
-func awaitDrawing(ctx context.Context, b *browser.Browser) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("the lanes are not drawn"))
-	defer cancel()
-	for {
-		var drawn bool
-		if err := b.Evaluate(ctx, `(() => { const c = document.querySelector("canvas"); return !c || c.style.height !== ""; })()`, &drawn); err != nil || drawn {
-			return err
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // reduce crops a PNG to the given size, and encodes the result with a palette of at most
