@@ -54,7 +54,7 @@ integration-clusters: build
 			./integration/acceptance -run '$(CLUSTERS_RUN)' || failed="$$failed $$each"; \
 	done; [ -z "$$failed" ] || { echo "failed on Hadoop$$failed"; exit 1; }
 
-# Lets Spark read files that data sets have saved. Installs pyspark from PyPI into a directory of its own if it is missing.
+# Lets Spark read files that data sets have saved, and its history server exported event logs. Installs pyspark from PyPI into a directory of its own if it is missing.
 interop:
 	$(GO) test -tags integration,spark -count=1 -v -run Spark ./integration/formats
 

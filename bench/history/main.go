@@ -17,12 +17,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -223,55 +221,27 @@ type sparkJob struct {
 func measureSpark(ctx context.Context, installation *spark.Installation, written eventLogs) (seconds float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sparkTimeout)
 	defer cancel()
-	port, err := freePort()
+	began := time.Now()
+	server, err := installation.StartHistoryServer(ctx, filepath.Dir(written.spark))
 	if err != nil {
 		return 0, err
 	}
-	began := time.Now()
-	server := installation.HistoryServer(ctx, filepath.Dir(written.spark), port)
-	var messages bytes.Buffer
-	server.Stdout, server.Stderr = &messages, &messages
-	if err := server.Start(); err != nil {
+	defer func() {
+		if output := server.Stop(); err != nil {
+			err = fmt.Errorf("%w\n%s", err, output)
+		}
+	}()
+	var all []sparkJob
+	if err := server.Get(ctx, "applications/"+application+"/1/jobs", &all); err != nil {
 		return 0, err
 	}
-	exited := make(chan struct{})
-	go func() {
-		_ = server.Wait() // the server was stopped, or its output explains the error
-		close(exited)
-	}()
-	defer func() {
-		cancel()
-		<-exited
-		if err != nil {
-			err = fmt.Errorf("%w\n%s", err, messages.String())
-		}
-	}()
-	base := fmt.Sprintf("http://127.0.0.1:%d/api/v1/applications/%s/1", port, application)
-	var answer []byte
-	for answer == nil {
-		if answer, err = get(ctx, base+"/jobs"); err == nil {
-			break
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-exited:
-			return 0, errors.New("it has ended")
-		case <-ctx.Done():
-			return 0, errors.Join(context.Cause(ctx), err)
-		}
-		answer = nil
-	}
 	seconds = time.Since(began).Seconds()
-	return seconds, checkCounts(ctx, base, answer, written)
+	return seconds, checkCounts(ctx, server, all, written)
 }
 
 // checkCounts checks that the numbers of tasks that Spark's history server shows equal those in
-// the log. answer is the server's response with all jobs.
-func checkCounts(ctx context.Context, base string, answer []byte, written eventLogs) error {
-	var all []sparkJob
-	if err := json.Unmarshal(answer, &all); err != nil {
-		return err
-	}
+// the log. all are the jobs that it shows.
+func checkCounts(ctx context.Context, server *spark.HistoryServer, all []sparkJob, written eventLogs) error {
 	var sum sparkJob
 	for _, job := range all {
 		if job.Status != "SUCCEEDED" {
@@ -286,12 +256,8 @@ func checkCounts(ctx context.Context, base string, answer []byte, written eventL
 	if sum != want || len(all) != t.Jobs {
 		return fmt.Errorf("it counts %+v in %d jobs, and the log has %+v in %d", sum, len(all), want, t.Jobs)
 	}
-	answer, err := get(ctx, base+"/allexecutors")
-	if err != nil {
-		return err
-	}
 	var tasks []struct{ TotalTasks, FailedTasks int }
-	if err := json.Unmarshal(answer, &tasks); err != nil {
+	if err := server.Get(ctx, "applications/"+application+"/1/allexecutors", &tasks); err != nil {
 		return err
 	}
 	total, failed := 0, 0
@@ -304,12 +270,4 @@ func checkCounts(ctx context.Context, base string, answer []byte, written eventL
 			total, failed, len(tasks), t.Done+t.FailedAttempts, t.FailedAttempts, executors)
 	}
 	return nil
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
