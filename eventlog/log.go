@@ -18,9 +18,9 @@ import (
 
 const (
 	// flushInterval is the maximum time that lines wait before Log writes them. Writing may take
-	// another second on a busy file system, so the log of a killed driver lacks at most its last 5
-	// s.
-	flushInterval = 4 * time.Second
+	// two more seconds on a busy file system, so the log of a killed driver lacks at most its last
+	// 5 s.
+	flushInterval = 3 * time.Second
 	// If the waiting lines have at least flushBytes bytes, Log writes them immediately.
 	flushBytes = 256 << 10
 	// touchInterval is how often Log sets the log's modification time, because HDFS does not update

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -25,6 +26,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 	"github.com/bobbin-yarn/bobbin/internal/ui"
+	"github.com/bobbin-yarn/bobbin/internal/ui/uitest"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -137,21 +139,52 @@ func TestHistoryIsWhatWasShown(t *testing.T) {
 // TestHistoryPagesEqualLivePages renders each page from the driver's state and from the log, and
 // compares the two.
 func TestHistoryPagesEqualLivePages(t *testing.T) {
-	path, live := write(t, t.TempDir(), 2000)
-	history, _ := load(t, path)
-	render := func(s *events.Snapshot, query string) string {
-		pages := ui.New(ui.Options{Snapshot: func() *events.Snapshot { return s }, Now: func() time.Time { return start.Add(time.Hour) }})
-		answer := httptest.NewRecorder()
-		pages.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/?"+query, nil))
-		require.Equal(t, http.StatusOK, answer.Code)
-		return answer.Body.String()
-	}
-	for _, query := range []string{
-		"", "page=jobs", "page=job&id=1", "page=stage&id=1", "page=tasks&id=1", "page=task&set=1&index=50", "page=executors", "page=executor&id=1", "page=storage",
-		"page=settings", "page=events", "data=stream",
+	nightly, _ := uitest.Nightly()
+	for name, test := range map[string]struct {
+		application *events.Batch
+		pages       []string
+	}{
+		"busy": {uitest.Busy(uitest.Plain), slices.Collect(maps.Values(uitest.EveryPage))},
+		"hostile names": {
+			uitest.Busy(func(name string) string { return strings.Join(uitest.Hostile, " ") + name }), slices.Collect(maps.Values(uitest.EveryPage)),
+		},
+		"nightly": {nightly, []string{
+			"", "page=jobs", "page=job&id=1", "page=job&id=6", "page=stage&id=5", "page=tasks&id=10", "page=task&set=10&index=9", "page=executors", "page=executor&id=4",
+			"page=storage", "page=settings", "page=events",
+		}},
 	} {
-		require.Equal(t, render(live, query), render(history, query), query)
+		t.Run(name, func(t *testing.T) {
+			live := uitest.Snapshot(test.application)
+			history := throughLog(t, test.application, live)
+			for _, query := range append(test.pages, "data=stream") {
+				require.Equal(t, render(t, live, query), render(t, history, query), query)
+			}
+		})
 	}
+}
+
+// throughLog writes the log of an application whose last state is given, and returns the state
+// that results from reading the log.
+func throughLog(t *testing.T, application *events.Batch, state *events.Snapshot) *events.Snapshot {
+	t.Helper()
+	files := storage.New(storage.Options{})
+	defer func() { require.NoError(t, files.Close()) }()
+	directory := t.TempDir()
+	log := eventlog.Start(eventlog.Options{Files: files, Directory: directory, Application: "application_1", Attempt: 1, Logger: slog.New(slog.DiscardHandler)})
+	log.Consume(application)
+	log.Close(context.Background(), events.StateSucceeded, state)
+	history, truncated := load(t, filepath.Join(directory, "application_1.1.succeeded.jsonl.zst"))
+	require.False(t, truncated)
+	return history
+}
+
+func render(t *testing.T, s *events.Snapshot, query string) string {
+	t.Helper()
+	pages := ui.New(ui.Options{Snapshot: func() *events.Snapshot { return s }, Now: func() time.Time { return uitest.Later }})
+	answer := httptest.NewRecorder()
+	pages.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/?"+query, nil))
+	require.Equal(t, http.StatusOK, answer.Code)
+	return answer.Body.String()
 }
 
 func TestSummaryIsTheLastState(t *testing.T) {

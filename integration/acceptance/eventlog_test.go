@@ -3,18 +3,28 @@
 package acceptance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/eventlog"
 	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 // logOf returns the event log of an attempt of an application, or nil if none exists.
@@ -107,4 +117,68 @@ func assertLogs(t *testing.T, id string, shown time.Time) {
 	read, err := json.Marshal(after)
 	require.NoError(t, err)
 	assert.JSONEq(t, string(live), string(read))
+}
+
+// TestAKilledDriverLosesAtMostFiveSecondsOfItsLog kills the ApplicationMaster of an application
+// in which tasks start and end all the time.
+func TestAKilledDriverLosesAtMostFiveSecondsOfItsLog(t *testing.T) {
+	t.Parallel()
+	id := submitDetached(t, "run", "--detach", "--tasks", "100000", "--num-executors", "1", "--executor-cores", "2", "--conf", "yarn.maxAppAttempts=1",
+		"--", "sleep", "0.1")
+	// The tasks take more than 5 s, so that some of them must be in the log.
+	awaitStatus(t, id, "120 tasks are done", func(status page.Status) bool { return status.Tasks.Done >= 120 })
+	masters := processesInRole(id, launch.RoleAM, "yarn-submit")
+	require.Len(t, masters, 1)
+	killed := time.Now()
+	require.NoError(t, syscall.Kill(masters[0].pid, syscall.SIGKILL))
+	awaitState(t, id, yarnrest.StateFailed)
+	log := logOf(t.Context(), t, id, 1)
+	require.NotNil(t, log)
+	assert.Equal(t, events.StateRunning, log.State)
+	state := readEvents(t.Context(), t, log)
+	assert.Positive(t, state.Totals.Done)
+	assert.LessOrEqual(t, killed.Sub(state.Latest), 5*time.Second, "the log lacks the last seconds before the kill")
+	assertNothingLeft(t, id)
+}
+
+// assertHistory reads the logs of two applications that have ended, with the commands for it. The
+// first has succeeded, and the second has failed.
+func assertHistory(t *testing.T, good, bad string) {
+	t.Helper()
+	listed := yarnSubmit(t, "history")
+	assert.Equal(t, 0, listed.code)
+	assert.Regexp(t, good+` +1 +succeeded `, listed.stdout)
+	assert.Regexp(t, bad+` +1 +failed `, listed.stdout)
+
+	serving := commandLine{args: []string{"history", bad}}.start(t)
+	first := <-serving.id // the first line of stdout
+	require.Regexp(t, `^http://`, first)
+	await(t, "the page shows the whole log", func(context.Context) bool { return !strings.Contains(pageAt(t, first), "still being read") })
+	assert.Contains(t, pageAt(t, first), "task 0 exited with status 7")
+	serving.signal(t, os.Interrupt)
+	assert.Equal(t, 0, serving.wait(t).code)
+
+	compared := yarnSubmit(t, "history", "compare", good, bad)
+	assert.Equal(t, 0, compared.code)
+	assert.Regexp(t, `state +succeeded +failed`, compared.stdout)
+
+	report := filepath.Join(t.TempDir(), "report.html")
+	assert.Equal(t, 0, yarnSubmit(t, "report", bad, "-o", report).code)
+	content, err := os.ReadFile(report)
+	require.NoError(t, err)
+	assert.Contains(t, string(content), "task 0 exited with status 7")
+
+	// The documented way to read a log with other programs.
+	log := logOf(t.Context(), t, good, 1)
+	require.NotNil(t, log)
+	file, err := shared.files.Open(t.Context(), log.Path)
+	require.NoError(t, err)
+	compressed, err := io.ReadAll(io.NewSectionReader(file, 0, log.Size))
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	filter := exec.CommandContext(t.Context(), "sh", "-c", `zstdcat | jq -r 'select(.type == "jobEnded") | .state'`)
+	filter.Stdin = bytes.NewReader(compressed)
+	states, err := filter.CombinedOutput()
+	require.NoError(t, err, "%s", states)
+	assert.Equal(t, "succeeded\n", string(states))
 }

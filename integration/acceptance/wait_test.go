@@ -47,6 +47,7 @@ func TestWaitReturnsTheApplicationsOutcome(t *testing.T) {
 	assert.Equal(t, 2, yarnSubmit(t, "wait", "application_1").code)
 	assertNothingLeft(t, good)
 	assertNothingLeft(t, bad)
+	assertHistory(t, good, bad)
 }
 
 func TestTimeoutKillsTheApplication(t *testing.T) {
