@@ -27,6 +27,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/logging"
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
+	"github.com/bobbin-yarn/bobbin/internal/recent"
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -305,6 +306,7 @@ func (m *applicationMaster) buildAllocator() error {
 
 // servePage starts the web server for the application's tracking URL.
 func (m *applicationMaster) servePage() (*page.Server, error) {
+	driverStatus := recent.New(m.driver.Endpoint.Status)
 	return page.Serve(page.Options{
 		BindAddress: m.Bind,
 		Application: m.ID.Application.String(),
@@ -314,9 +316,13 @@ func (m *applicationMaster) servePage() (*page.Server, error) {
 		Credentials: m.credentials,
 		ActiveRM:    m.rm.ActiveIndex,
 		Status:      m.status,
-		Metrics:     m.addMetrics,
-		Profile:     m.driver.Endpoint.TakeProfile,
-		Snapshot:    m.snapshot,
+		Metrics: func(set *metrics.Set) {
+			status := driverStatus.Latest()
+			driver.MetricTable.AddTo(set, &status)
+			page.MetricTable.AddTo(set, m.allocator.Status())
+		},
+		Profile:  m.driver.Endpoint.TakeProfile,
+		Snapshot: m.snapshot,
 		Kill: func(user string) {
 			select {
 			case m.kills <- user:
@@ -342,12 +348,6 @@ func (m *applicationMaster) snapshot() *events.Snapshot {
 	return &events.Snapshot{Latest: m.began, Application: events.Application{State: events.StateRunning, ApplicationStarted: events.ApplicationStarted{
 		Time: events.At(m.began), ID: m.ID.Application.String(), Attempt: int(m.ID.Attempt), Name: m.Spec.Name, User: m.Spec.User,
 	}}}
-}
-
-func (m *applicationMaster) addMetrics(set *metrics.Set) {
-	status := m.driver.Endpoint.Status()
-	driver.MetricTable.AddTo(set, &status)
-	page.MetricTable.AddTo(set, m.allocator.Status())
 }
 
 func (m *applicationMaster) runningTasksByExecutor() map[string]int {

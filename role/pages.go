@@ -11,6 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
 	"github.com/bobbin-yarn/bobbin/internal/profiling"
+	"github.com/bobbin-yarn/bobbin/internal/recent"
 	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
 
@@ -44,9 +45,10 @@ func (a *Application) servePagesBy(serve func(*ui.Pages, map[string]http.Handler
 		return "", func() {}
 	}
 	pages := ui.New(ui.Options{Snapshot: recorder.Snapshot, Profile: a.Driver.TakeProfile, Streams: true})
+	statuses := recent.New(a.Driver.Status)
 	server, err := serve(pages, map[string]http.Handler{
 		strings.TrimPrefix(metrics.Path, "/"): metrics.Handler(func(_ context.Context, set *metrics.Set) error {
-			status := a.Driver.Status()
+			status := statuses.Latest()
 			driver.MetricTable.AddTo(set, &status)
 			return nil
 		}),

@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -79,5 +80,44 @@ func TestPagesForThePersonWhoFollows(t *testing.T) {
 		url, stop := onCluster(settings)
 		require.Empty(t, url, settings)
 		stop()
+	}
+}
+
+// blocker is a listener that blocks the driver's event loop until it is released.
+type blocker struct {
+	driver.Listener
+	blocks, release chan struct{}
+}
+
+func (b blocker) Ended(error) {
+	close(b.blocks)
+	<-b.release
+}
+
+// TestPagesDoNotWaitForTheDriversLoop opens all pages while the driver's event loop is blocked.
+func TestPagesDoNotWaitForTheDriversLoop(t *testing.T) {
+	recorder := events.NewRecorder(events.Limits{})
+	defer recorder.Close()
+	d, err := driver.New(driver.Options{Events: recorder})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, d.Stop(t.Context())) }()
+	a := &Application{Settings: config.Default(), Driver: d, Logger: slog.New(slog.DiscardHandler), terminal: &terminal{console: client.NewConsole(io.Discard)}}
+	url, stop := a.servePages()
+	defer stop()
+	loop := blocker{blocks: make(chan struct{}), release: make(chan struct{})}
+	defer close(loop.release)
+	submission, err := d.Submit(driver.TaskSet{Name: "waits", Function: "none", Tasks: make([]driver.Task, 1), CPUs: 1}, loop)
+	require.NoError(t, err)
+	id := strconv.FormatUint(submission.ID(), 10)
+	submission.Cancel(driver.ErrCancelled)
+	<-loop.blocks
+	recorder.Newest() // from here on pages know the job
+	for _, query := range []string{
+		"overview", "jobs", "job&id=" + id, "stage&id=" + id, "tasks&id=" + id, "task&set=" + id + "&index=0", "executors", "stream", "steps", "storage", "settings", "events",
+	} {
+		answer, err := http.Get(url + "?page=" + query)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusOK, answer.StatusCode, query)
 	}
 }

@@ -21,35 +21,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
 	"github.com/bobbin-yarn/bobbin/internal/profiling"
+	"github.com/bobbin-yarn/bobbin/internal/recent"
 	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
 
 const (
 	headerTimeout = 10 * time.Second
 	closeTimeout  = time.Second
-	// maxAge is how long a Status or a snapshot is reused. Creating a Status for each request would
-	// load the driver's event loop.
-	maxAge = 200 * time.Millisecond
 )
-
-// cache reuses a Status or a snapshot for maxAge.
-type cache[T any] struct {
-	take func() T
-
-	mu    sync.Mutex
-	value T
-	taken time.Time
-}
-
-// latest returns a value that is not older than maxAge.
-func (c *cache[T]) latest() T {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.taken.IsZero() || time.Since(c.taken) >= maxAge {
-		c.value, c.taken = c.take(), time.Now()
-	}
-	return c.value
-}
 
 // Server is the web server of an application's pages.
 type Server struct {
@@ -106,8 +85,8 @@ func Serve(o Options) (*Server, error) {
 		viewers.All = !o.Hadoop.SecurityEnabled()
 		modifiers.All = false
 	}
-	snapshots := &cache[*events.Snapshot]{take: o.Snapshot}
-	pages := ui.New(ui.Options{Snapshot: snapshots.latest, Profile: o.Profile, Kill: &ui.Kill{
+	snapshots := recent.New(o.Snapshot)
+	pages := ui.New(ui.Options{Snapshot: snapshots.Latest, Profile: o.Profile, Kill: &ui.Kill{
 		User: func(r *http.Request) (string, bool) {
 			user := proxyUser(r)
 			return user, modifiers.Allow(r.Context(), user)
@@ -129,12 +108,12 @@ func serve(host string, guard func(http.Handler) http.Handler, o Options, certif
 	if certificates != nil {
 		scheme, listener = "https", certificates.listener(listener)
 	}
-	shown := &cache[Status]{take: o.Status}
+	shown := recent.New(o.Status)
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", pages)
 	mux.HandleFunc("GET /"+StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(shown.latest())
+		_ = json.NewEncoder(w).Encode(shown.Latest())
 	})
 	mux.Handle("GET "+metrics.Path, metrics.Handler(func(_ context.Context, set *metrics.Set) error {
 		o.Metrics(set)

@@ -9,12 +9,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/am/allocator"
@@ -36,23 +33,6 @@ func get(t *testing.T, url string) (body, contentType string) {
 	content, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	return string(content), response.Header.Get("Content-Type")
-}
-
-func TestAStatusIsReused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		taken := 0
-		shown := &cache[Status]{take: func() Status {
-			taken++
-			return Status{Attempt: taken}
-		}}
-		var readers sync.WaitGroup
-		for range 100 {
-			readers.Go(func() { assert.Equal(t, 1, shown.latest().Attempt) })
-		}
-		readers.Wait()
-		time.Sleep(maxAge)
-		require.Equal(t, 2, shown.latest().Attempt)
-	})
 }
 
 func TestThePageIsRestricted(t *testing.T) {
