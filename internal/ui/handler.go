@@ -141,6 +141,23 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
+// Protected returns a handler that adds the headers of an application's pages, among them the
+// Content-Security-Policy, to the responses of next. Pages of next must not have inline scripts
+// or styles.
+func Protected(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		protect(w.Header())
+		next.ServeHTTP(w, r)
+	})
+}
+
+// StyleSheet returns a handler that serves a style sheet.
+func StyleSheet(content []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		write(w, http.StatusOK, "text/css; charset=utf-8", content)
+	}
+}
+
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -194,6 +194,7 @@ func TestPageAndJSON(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { _ = response.Body.Close() }()
 		require.Equal(t, http.StatusOK, response.StatusCode)
+		require.Contains(t, response.Header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'self'; script-src 'self'")
 		body, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		return string(body)
@@ -202,6 +203,9 @@ func TestPageAndJSON(t *testing.T) {
 	require.Contains(t, shown, "w1")
 	require.Contains(t, shown, "word count &lt;b&gt;")
 	require.Contains(t, shown, "of ann")
+	require.NotRegexp(t, `(?i)<style|<script|\s(style|on\w+)=`, shown, "the policy forbids them")
+	require.Contains(t, shown, `<link rel="stylesheet" href="style.css">`)
+	require.Contains(t, get("style.css"), "font:")
 	var decoded Status
 	require.NoError(t, json.Unmarshal([]byte(get("json")), &decoded))
 	require.Equal(t, cluster.PhaseAlive, decoded.Phase)

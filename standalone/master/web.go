@@ -14,11 +14,16 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-//go:embed page.html
-var pageHTML string
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed style.css
+	style []byte
+)
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"mib": func(bytes int64) int64 { return config.Size(bytes).MiB() },
@@ -58,6 +63,7 @@ func (m *Master) listenWeb() (*web, error) {
 	mux.HandleFunc("GET /{$}", m.show("text/html; charset=utf-8", func(w http.ResponseWriter, s Status) error {
 		return page.Execute(w, s)
 	}))
+	mux.HandleFunc("GET /style.css", ui.StyleSheet(style))
 	mux.HandleFunc("GET /json", m.show("application/json", func(w http.ResponseWriter, s Status) error {
 		return json.NewEncoder(w).Encode(s)
 	}))
@@ -66,7 +72,7 @@ func (m *Master) listenWeb() (*web, error) {
 		s.addMetrics(set)
 		return err
 	}))
-	return &web{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}}, nil
+	return &web{listener: listener, server: &http.Server{Handler: ui.Protected(mux), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}}, nil
 }
 
 func (m *Master) show(contentType string, write func(http.ResponseWriter, Status) error) http.HandlerFunc {

@@ -17,10 +17,15 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/shufflehandler"
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
 
-//go:embed page.html
-var pageHTML string
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed style.css
+	style []byte
+)
 
 var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"time": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -72,7 +77,8 @@ func (p *page) logURL(host, owner, process string) string {
 }
 
 func (p *page) serve(directory *workDirectory, status func(context.Context) (Status, error), shuffles http.Handler) {
-	handler := routes(directory, status)
+	handler := http.NewServeMux()
+	handler.Handle("/", routes(directory, status))
 	handler.Handle("GET "+shufflehandler.Path, shuffles)
 	p.server = &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	p.serving.Go(func() {
@@ -95,7 +101,7 @@ func (p *page) close() {
 	p.serving.Wait()
 }
 
-func routes(directory *workDirectory, status func(context.Context) (Status, error)) *http.ServeMux {
+func routes(directory *workDirectory, status func(context.Context) (Status, error)) http.Handler {
 	mux := http.NewServeMux()
 	withStatus := func(show func(w http.ResponseWriter, s Status)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -108,6 +114,7 @@ func routes(directory *workDirectory, status func(context.Context) (Status, erro
 		}
 	}
 	mux.HandleFunc("GET /{$}", withStatus(func(w http.ResponseWriter, s Status) { showPage(w, "worker", s) }))
+	mux.HandleFunc("GET /style.css", ui.StyleSheet(style))
 	mux.HandleFunc("GET "+StatusPath, withStatus(func(w http.ResponseWriter, s Status) { showJSON(w, s) }))
 	mux.Handle("GET "+metrics.Path, metrics.Handler(func(ctx context.Context, set *metrics.Set) error {
 		s, err := status(ctx)
@@ -118,7 +125,7 @@ func routes(directory *workDirectory, status func(context.Context) (Status, erro
 	mux.HandleFunc("GET "+logsPath+"{owner}/{process}", func(w http.ResponseWriter, r *http.Request) { showLogs(w, r, directory) })
 	mux.HandleFunc("GET "+logsPath+"{owner}/{process}/{$}", func(w http.ResponseWriter, r *http.Request) { showLogs(w, r, directory) })
 	mux.HandleFunc("GET "+logsPath+"{owner}/{process}/{file}", func(w http.ResponseWriter, r *http.Request) { showLog(w, r, directory) })
-	return mux
+	return ui.Protected(mux)
 }
 
 func showPage(w http.ResponseWriter, name string, value any) {
