@@ -124,6 +124,7 @@ func TestJobOfThreeSteps(t *testing.T) {
 	id := done.applicationID(t)
 	assert.Equal(t, "three-steps", application(t, id).Name)
 	assert.Regexp(t, `tasks +6 in 3 task sets, 2 failed attempts`, done.stderr)
+	assert.Regexp(t, `(?m)^  cost most  \S`, done.stderr)
 	assert.Contains(t, done.stderr, "collected 7 files")
 
 	assert.Equal(t, map[string]string{

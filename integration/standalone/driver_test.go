@@ -80,6 +80,7 @@ func TestDriverInTheCluster(t *testing.T) {
 	require.NoError(t, err, "%s", submitted.stderr.text())
 	assert.Contains(t, string(written), "20 of 20 tasks done")
 	assert.Regexp(t, `\n  tasks      20 in 1 task set\n(.*\n)*  executors  2\n`, submitted.stderr.text())
+	assert.Regexp(t, `(?m)^  cost most  \S`, submitted.stderr.text())
 }
 
 // TestSupervisedDriver kills a supervised driver's process, then its worker, and then stops the
