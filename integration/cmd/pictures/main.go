@@ -22,21 +22,26 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/integration/browser"
 	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 	"github.com/bobbin-yarn/bobbin/internal/ui"
 	"github.com/bobbin-yarn/bobbin/internal/ui/uitest"
 )
 
 // pictures lists the screenshots to create: each shows a page in a window of the given size.
 var pictures = []struct {
-	name, query   string
-	width, height int // in pixels; the screenshot of a shorter page is shorter
+	name, of, query string // of is a key of the map addresses in run
+	width, height   int    // in pixels; the screenshot of a shorter page is shorter
 }{
-	{"overview", "page=overview", 1100, 760},
-	{"overview-phone", "page=overview", browser.PhoneWidth, browser.PhoneHeight},
-	{"stream", "page=stream", 1100, 720},
-	{"job", "page=job&id=1", 1100, 560},
-	{"stage", "page=stage&id=5", 1100, 900},
-	{"executors", "page=executors", 1100, 720},
+	{"overview", "nightly", "?page=overview", 1100, 800},
+	{"overview-phone", "nightly", "?page=overview", browser.PhoneWidth, browser.PhoneHeight},
+	{"steps", "busy", "?page=steps", 1100, 340},
+	{"stream", "nightly", "?page=stream", 1100, 720},
+	{"job", "nightly", "?page=job&id=1", 1400, 560},
+	{"stage", "nightly", "?page=stage&id=5", 1590, 1330},
+	{"task", "nightly", "?page=task&set=10&index=9", 1100, 680},
+	{"executors", "nightly", "?page=executors", 1400, 1240},
+	{"profile", "nightly", "?page=profile&type=cpu&seconds=10", 1100, 900},
+	{"report", "report", "", 1100, 900},
 }
 
 func main() {
@@ -50,16 +55,49 @@ func main() {
 	}
 }
 
+// serve starts to serve the pages of an application, whose current time is now.
+func serve(now time.Time, batch *events.Batch) (*ui.Server, error) {
+	state := uitest.Snapshot(batch)
+	return ui.ServeLocally(0, ui.New(ui.Options{
+		Snapshot: func() *events.Snapshot { return state }, Now: func() time.Time { return now }, Streams: true,
+		Profile: func(context.Context, profiling.Request) ([]byte, error) { return uitest.Profile() },
+	}), nil)
+}
+
+// writeReport writes the report of an application that was killed at the given time, and returns
+// its URL.
+func writeReport(directory string, batch *events.Batch, at events.Time) (url string, err error) {
+	state := uitest.Snapshot(batch, &events.Batch{Events: []events.Event{&events.ApplicationEnded{Time: at, State: events.StateKilled, Error: "killed by ann"}}})
+	content, err := ui.Report(state, at.Time)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(directory, "report.html")
+	return "file://" + path, os.WriteFile(path, content, 0o644)
+}
+
 func run(ctx context.Context, directory string) (err error) {
 	batch, now := uitest.Nightly()
-	state := uitest.Snapshot(batch)
-	server, err := ui.ServeLocally(0, ui.New(ui.Options{
-		Snapshot: func() *events.Snapshot { return state }, Now: func() time.Time { return now.Time }, Streams: true,
-	}), nil)
+	nightly, err := serve(now.Time, batch)
 	if err != nil {
 		return err
 	}
-	defer server.Close()
+	defer nightly.Close()
+	busy, err := serve(uitest.Later, uitest.Busy(uitest.Plain))
+	if err != nil {
+		return err
+	}
+	defer busy.Close()
+	scratch, err := os.MkdirTemp("", "bobbin-pictures-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	report, err := writeReport(scratch, batch, now)
+	if err != nil {
+		return err
+	}
+	addresses := map[string]string{"nightly": nightly.URL(), "busy": busy.URL(), "report": report}
 	b, err := browser.Start(ctx, browser.DesktopWidth, browser.DesktopHeight)
 	if err != nil {
 		return err
@@ -75,7 +113,7 @@ func run(ctx context.Context, directory string) (err error) {
 		if err := b.Resize(ctx, p.width, p.height); err != nil {
 			return err
 		}
-		if err := b.Open(ctx, server.URL()+"?"+p.query); err != nil {
+		if err := b.Open(ctx, addresses[p.of]+p.query); err != nil {
 			return err
 		}
 		if err := b.AwaitDrawing(ctx); err != nil {

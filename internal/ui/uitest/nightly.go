@@ -202,7 +202,7 @@ func (n *nightly) run(s stage, submitted *events.TaskSetSubmitted) (end float64)
 			done++
 			end = max(end, start+took)
 			all := a.End - a.Start
-			a.Queue, a.Decode, a.Encode, a.ResultBytes, a.PeakMemory = 900, all/12, all/16, 180, 700<<20+n.rand.Int64N(300<<20)
+			a.Queue, a.Decode, a.Encode, a.ResultBytes, a.PeakMemory = 900, all/50, all/40, 180, 700<<20+n.rand.Int64N(300<<20)
 			a.Run = all - a.Decode - a.Encode - 3_100
 			s.row(&a)
 		}
