@@ -19,13 +19,10 @@ import (
 // share is encoded once for each version of the delegation tokens.
 type executorContexts struct {
 	common yarn.ContainerLaunchContext // shared part, without tokens and without data for the shuffle service
-	// shuffleService is the value of shuffle.service. If it is auto or required, the shuffle
-	// services of nodes serve map outputs.
-	shuffleService string
-	pass           []byte            // secret with which executors authenticate to the driver
-	env            map[string]string // environment variables from executorEnv.*
-	user           string
-	scheme         string // URL scheme of the NodeManagers' web pages: http or https
+	pass   []byte                      // secret with which executors authenticate to the driver
+	env    map[string]string           // environment variables from executorEnv.*
+	user   string
+	scheme string // URL scheme of the NodeManagers' web pages: http or https
 
 	// submitted contains the tokens of the submission. Containers that are started before
 	// submittedUntil get these tokens even if there are newer ones, for two reasons: a NodeManager
@@ -40,7 +37,7 @@ type executorContexts struct {
 // sharedLaunches are the shared parts of launch contexts with the same tokens.
 type sharedLaunches struct {
 	plain   *yarn.SharedLaunch
-	shuffle *yarn.SharedLaunch // with data for the shuffle service, for nodes that may have it; nil if shuffle.service is off
+	shuffle *yarn.SharedLaunch // with data for the shuffle service, for nodes that may have it; the same as plain if shuffle.service is off
 }
 
 // newExecutorContexts prepares launch contexts for executors. address is the host:port of the
@@ -52,6 +49,9 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 	env[launch.EnvRole] = string(launch.RoleExecutor)
 	env[launch.EnvDriver] = address
 	env["HADOOP_USER_NAME"] = attempt.Spec.User
+	if setting := config.ShuffleService.In(attempt.Settings); setting != config.ShuffleServiceOff {
+		env[launch.EnvShuffleService] = setting
+	}
 	c := &executorContexts{
 		common: yarn.ContainerLaunchContext{
 			LocalResources: localResources(attempt.Spec.Resources),
@@ -59,8 +59,7 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 			Commands:       []string{launch.ShellCommand(attempt.Spec.Command[:1])},
 			ACLs:           acls(attempt.Settings),
 		},
-		shuffleService: config.ShuffleService.In(attempt.Settings),
-		pass:           pass, env: fromSettings, user: attempt.Spec.User, scheme: "http",
+		pass: pass, env: fromSettings, user: attempt.Spec.User, scheme: "http",
 	}
 	if attempt.Hadoop.HTTPSOnly() {
 		c.scheme = "https"
@@ -85,11 +84,11 @@ func (c *executorContexts) sharedWithTokens(tokens *security.Credentials) (*shar
 		return nil, err
 	}
 	shared := &sharedLaunches{}
-	if shared.plain, err = yarn.NewSharedLaunch(common); err != nil || c.shuffleService == config.ShuffleServiceOff {
+	shared.plain, err = yarn.NewSharedLaunch(common)
+	if _, uses := common.Env[launch.EnvShuffleService]; err != nil || !uses {
+		shared.shuffle = shared.plain
 		return shared, err
 	}
-	common.Env = maps.Clone(common.Env)
-	common.Env[launch.EnvShuffleService] = c.shuffleService
 	common.ServiceData = map[string][]byte{shufflehandler.ServiceName: shufflehandler.ServiceData(shuffle.ServicePassword(c.pass))}
 	shared.shuffle, err = yarn.NewSharedLaunch(common)
 	return shared, err
@@ -110,7 +109,7 @@ func (c *executorContexts) shared(executor launcher.Executor) *yarn.SharedLaunch
 	if renewed := c.renewed.Load(); renewed != nil && !c.submittedUntil.IsZero() && !time.Now().Before(c.submittedUntil) {
 		launches = renewed
 	}
-	if launches.shuffle == nil || executor.NoAuxService && c.shuffleService != config.ShuffleServiceRequired {
+	if executor.NoAuxService {
 		return launches.plain
 	}
 	return launches.shuffle

@@ -75,26 +75,27 @@ func TestExecutorEnvironment(t *testing.T) {
 
 func TestExecutorsUseTheShuffleServiceOfTheirNode(t *testing.T) {
 	for _, test := range []struct {
-		setting                     string
-		noAuxService, expectService bool
+		setting      string
+		noAuxService bool
+		expectData   bool
+		expectEnv    string
 	}{
-		{"auto", false, true},
-		{"auto", true, false},
-		{"required", false, true},
-		{"required", true, true},
-		{"off", false, false},
+		{"auto", false, true, "auto"},
+		{"auto", true, false, "auto"},
+		{"required", false, true, "required"},
+		{"required", true, false, "required"}, // the executor says what its node lacks
+		{"off", false, false, ""},
 	} {
 		contexts, err := newExecutorContexts(attemptOf(t, map[string]string{"shuffle.service": test.setting}, nil), "driver:1", []byte("pass"))
 		require.NoError(t, err)
 		shared := contexts.shared(launcher.Executor{NoAuxService: test.noAuxService}).Context()
 		data := shared.ServiceData[shufflehandler.ServiceName]
-		if !test.expectService {
+		require.Equal(t, test.expectEnv, shared.Env[launch.EnvShuffleService], "%+v", test)
+		if !test.expectData {
 			require.Empty(t, data, "%+v", test)
-			require.NotContains(t, shared.Env, launch.EnvShuffleService)
 			continue
 		}
 		require.Equal(t, shufflehandler.ServiceData(shuffle.ServicePassword([]byte("pass"))), data, "%+v", test)
-		require.Equal(t, test.setting, shared.Env[launch.EnvShuffleService])
 		require.NotContains(t, string(data), "pass", "the service learns the secret of the driver")
 	}
 }

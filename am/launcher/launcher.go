@@ -61,7 +61,7 @@ type Executor struct {
 	Profile   profile.Profile
 	// NoAuxService is set if the node has refused a launch context because the node does not have
 	// an auxiliary service for which the context contains data. The next context must not contain
-	// such data, unless shuffle.service is required.
+	// such data.
 	NoAuxService bool
 }
 

@@ -97,7 +97,7 @@ func TestANodeWithoutAnAuxiliaryServiceGetsNoDataForIt(t *testing.T) {
 		l.begin(t.Context(), "a", 1, 2)
 		synctest.Wait()
 		require.Equal(t, ok, l.outcomes()[2])
-		require.ErrorIs(t, l.outcomes()[1][0], yarn.ErrNoAuxService, "refused again: the service is required")
+		require.ErrorIs(t, l.outcomes()[1][0], yarn.ErrNoAuxService, "refused again")
 		l.begin(t.Context(), "a", 3)
 		synctest.Wait()
 		require.Equal(t, ok, l.outcomes()[3])
