@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/bobbin-yarn/bobbin/internal/fileformat"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -87,7 +88,7 @@ func (l *recordLimitReader) Read(p []byte) (int, error) {
 // each calls emit with each element, and reject with each malformed record. It stops and
 // returns false if emit or reject returns false, or after an error.
 func (r *csvReader[T]) each(emit func(T) bool, reject malformedFunc) bool {
-	if err := checkIsText(r.split); err != nil {
+	if err := checkName(r.split); err != nil {
 		return r.x.fail(err)
 	}
 	if r.split.Offset > 0 && r.options.header {
@@ -102,7 +103,12 @@ func (r *csvReader[T]) each(emit func(T) bool, reject malformedFunc) bool {
 		return r.x.fail(err)
 	}
 	defer file.Close()
-	records := r.reader(file)
+	content := bufio.NewReader(file)
+	begin, _ := content.Peek(fileformat.BeginLength)
+	if err := r.x.checkContent(r.split, begin); err != nil {
+		return r.x.fail(err)
+	}
+	records := r.reader(content)
 	first := r.split.Offset == 0
 	var element, zero T
 	for {

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/bobbin-yarn/bobbin/internal/fileformat"
 	"github.com/bobbin-yarn/bobbin/internal/record"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -67,29 +68,57 @@ func newSource[T any](p *Plan, operator, path string, options []ReadOption) *nod
 	return n
 }
 
-// adviceBySuffix has advice for files that are not text, by the suffixes of their names.
-var adviceBySuffix = map[string]string{
-	".avro":    "read it with package dataset/avro",
-	".parquet": "read it with package dataset/parquet",
-	".orc":     "ORC is not read; write the data as Parquet, for example with Spark, and read that with package dataset/parquet",
+// formatBySuffix has the formats of files that are not text, by the suffixes of their names.
+var formatBySuffix = map[string]fileformat.Format{".avro": fileformat.Avro, ".parquet": fileformat.Parquet, ".orc": fileformat.ORC}
+
+// advice says how to read files that are not text.
+var advice = map[fileformat.Format]string{
+	fileformat.Avro:    "read it with package dataset/avro",
+	fileformat.Parquet: "read it with package dataset/parquet",
+	fileformat.ORC:     fileformat.ORCAdvice + ", and read that with package dataset/parquet",
 }
 
-// checkIsText returns an error if the name of a file shows that it is not text.
-func checkIsText(split storage.Split) error {
-	if instead := adviceBySuffix[path.Ext(split.Path)]; instead != "" {
-		return permanentError{fmt.Errorf("%s has no lines: %s", split.Path, instead)}
+// checkName returns an error if the name of a file shows that it is not text.
+func checkName(split storage.Split) error {
+	return checkFormat(split, formatBySuffix[path.Ext(split.Path)])
+}
+
+// checkContent returns an error if the content of a file shows that it is not text. begin has
+// the first bytes of the split.
+func (x *taskContext) checkContent(split storage.Split, begin []byte) error {
+	if split.Offset > 0 || split.Compression != "" || !fileformat.MayBegin(begin) {
+		return nil
 	}
-	return nil
+	file, err := storage.From(x.task).Open(x.task, split.Path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	format, err := fileformat.Of(file, file.Stat().Size)
+	if err != nil {
+		return err
+	}
+	return checkFormat(split, format)
+}
+
+func checkFormat(split storage.Split, format fileformat.Format) error {
+	if format == fileformat.Unknown {
+		return nil
+	}
+	return permanentError{fmt.Errorf("%s has no lines: %s", split.Path, advice[format])}
 }
 
 // eachLine calls visit with each line of a split and the line's number in the split, from
 // 1. It stops and returns false if visit returns false, or after an error.
 func (x *taskContext) eachLine(split storage.Split, visit func(number int64, line []byte) bool) bool {
-	if err := checkIsText(split); err != nil {
+	if err := checkName(split); err != nil {
 		return x.fail(err)
 	}
 	number := int64(0)
 	for line, err := range split.LinesUpTo(x.task, int(x.service.TaskMemory())) {
+		if err == nil && number == 0 {
+			err = x.checkContent(split, line)
+		}
 		if err != nil {
 			return x.fail(err)
 		}

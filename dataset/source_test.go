@@ -186,6 +186,15 @@ func TestTextRefusesBinaryFormats(t *testing.T) {
 		require.ErrorContains(t, err, orc+" has no lines: ORC is not read; write the data as Parquet")
 		_, err = csvPersons.With(session, table{Path: write(t, "part-0.parquet", "PAR1")}).Collect(ctx)
 		require.ErrorContains(t, err, "part-0.parquet has no lines: read it with package dataset/parquet")
+
+		hive := write(t, "000000_0", "ORC\n\x82\xf4\x03\x03ORC\x17") // as Hive names its files
+		_, err = jsonPersons.With(session, hive).Collect(ctx)
+		require.ErrorContains(t, err, hive+" has no lines: ORC is not read; write the data as Parquet")
+		_, err = csvRecords.With(session, table{Path: hive}).Collect(ctx)
+		require.ErrorContains(t, err, hive+" has no lines: ORC is not read; write the data as Parquet")
+		records, err := csvRecords.With(session, table{Path: write(t, "text", "ORC,1\nORC\n")}).Collect(ctx)
+		require.NoError(t, err)
+		require.Equal(t, [][]string{{"ORC", "1"}, {"ORC"}}, records)
 	})
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,22 +14,27 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/dataset/parquet"
+	"github.com/bobbin-yarn/bobbin/internal/fileformat"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 // printRows prints the first limit rows of a file as JSON, one row on each line.
 type printRows func(ctx context.Context, file storage.File, limit int, w io.Writer) error
 
-// rowFormats are the file formats that cat and head print as JSON, by file name suffix.
-var rowFormats = map[string]printRows{".avro": printAvro, ".parquet": parquet.JSONLines}
+// rowFormats are the file formats that cat and head print as JSON.
+var rowFormats = map[fileformat.Format]printRows{fileformat.Avro: printAvro, fileformat.Parquet: parquet.JSONLines}
+
+// formatBySuffix has the formats of files that are not recognized by their content, because they
+// are damaged.
+var formatBySuffix = map[string]fileformat.Format{".avro": fileformat.Avro, ".parquet": fileformat.Parquet}
 
 func newFSCat(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cat [flags] PATH…",
 		Short: "Print files, decompressed",
 		Long: `Print files one after the other. Files that end in .gz, .zst, .bz2, .snappy, .lz4
-or .deflate are decompressed. Of files that end in .avro and .parquet, each record is
-printed as JSON in a line of its own.`,
+or .deflate are decompressed. Of Avro and Parquet files, each record is printed as JSON
+in a line of its own. They are recognized by their content.`,
 		Example: "  yarn-submit fs cat '/data/out/part-*' | sort",
 		Args:    minArgs(1, "PATH…"),
 	}
@@ -91,7 +97,14 @@ func show(ctx context.Context, t terminal, files *storage.Files, args []string, 
 
 // printContent prints the first limit lines or rows of a file. It decompresses the file.
 func printContent(ctx context.Context, w io.Writer, f namedFile, opened storage.File, limit int) error {
-	if rows := rowFormats[path.Ext(f.Name)]; rows != nil {
+	format, err := fileformat.Of(opened, f.Size)
+	if err != nil {
+		return fmt.Errorf("print %s: %w", f.shown, err)
+	}
+	if format == fileformat.ORC {
+		return fmt.Errorf("print %s: %s", f.shown, fileformat.ORCAdvice)
+	}
+	if rows := rowFormats[cmp.Or(format, formatBySuffix[path.Ext(f.Name)])]; rows != nil {
 		return rows(ctx, opened, limit, w)
 	}
 	if f.Size == 0 {

@@ -114,6 +114,22 @@ func TestFSPrintsParquetAsJSON(t *testing.T) {
 	fails(t, "damaged.parquet: footer: ", "cat", damaged)
 }
 
+func TestFSRecognizesFormatsByContent(t *testing.T) {
+	for name, rows := range map[string]int{"../../dataset/avro/testdata/snappy.avro": 8, "../../dataset/parquet/testdata/pyarrow-none.parquet": 10} {
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		file := t.TempDir() + "/000000_0"
+		require.NoError(t, os.WriteFile(file, content, 0o600))
+		require.Equal(t, rows, strings.Count(succeeds(t, "cat", file), "\n"))
+	}
+	orc := t.TempDir() + "/000000_0"
+	require.NoError(t, os.WriteFile(orc, []byte("ORC\x82\xf4\x03\x03ORC\x17"), 0o600))
+	for _, command := range []string{"head", "cat"} {
+		fails(t, orc+": ORC is not read; write the data as Parquet, for example with Spark", command, orc)
+	}
+	require.Equal(t, "ORC", succeeds(t, "cat", "--raw", orc)[:3])
+}
+
 func TestFSCopies(t *testing.T) {
 	root := tree(t)
 	other := t.TempDir()

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 
 	"github.com/bobbin-yarn/bobbin/dataset"
+	"github.com/bobbin-yarn/bobbin/internal/fileformat"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -69,6 +70,9 @@ func (r *splitReader) readFooter() (err error) {
 		return err
 	})
 	if err != nil {
+		if format, failed := fileformat.Of(r.input, r.input.Stat().Size); failed == nil && format == fileformat.ORC {
+			err = errors.New(fileformat.ORCAdvice)
+		}
 		return r.wrapError(fmt.Errorf("footer: %w", err))
 	}
 	return nil

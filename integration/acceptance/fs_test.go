@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 )
 
 // TestFilesWithFSCommands copies a directory to HDFS and back by `yarn-submit fs`, with the
-// flags of `hadoop fs`.
+// flags of `hadoop fs`. It also prints Avro and Parquet files in HDFS as JSON.
 func TestFilesWithFSCommands(t *testing.T) {
 	t.Parallel()
 	here := t.TempDir()
@@ -36,6 +37,18 @@ func TestFilesWithFSCommands(t *testing.T) {
 	back, err := os.ReadFile(filepath.Join(here, "back/below/text"))
 	require.NoError(t, err)
 	assert.True(t, text == string(back))
+	for _, name := range []string{"avro/testdata/snappy.avro", "parquet/testdata/pyarrow-none.parquet"} {
+		local, err := filepath.Abs("../../dataset/" + name)
+		require.NoError(t, err)
+		stored := base + "/tree/" + path.Base(path.Dir(path.Dir(name))) + "_0" // a name without the suffix
+		fs("put", local, stored)
+		want, got := strings.Split(fs("cat", "file://"+local), "\n"), strings.Split(fs("cat", stored), "\n")
+		require.Len(t, got, len(want))
+		for i := range len(want) - 1 {
+			assert.JSONEq(t, want[i], got[i])
+		}
+		assert.JSONEq(t, want[0], fs("head", "-n", "1", stored))
+	}
 	exists := yarnSubmit(t, "fs", "put", filepath.Join(here, "tree/below/text"), base+"/tree/below/text")
 	assert.Equal(t, 1, exists.code)
 	assert.Contains(t, exists.stderr, "file already exists: -f replaces it")
