@@ -132,6 +132,10 @@ func (o Output) resume(ctx context.Context, target, staging location) (begun boo
 		if err := o.replacePartitions(ctx, target, staging); err != nil {
 			return true, err
 		}
+		// The partitions are gone: with one level, they were entries.
+		if entries, err = staging.system.list(ctx, staging.child(committedDir).path, false); err != nil {
+			return true, err
+		}
 	}
 	return true, o.addParts(ctx, target, staging, entries)
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 // partitionedJob is a job whose tasks write partitioned parts.
 type partitionedJob struct {
+	levels int        // depth of the directories
 	tasks  [][]string // the directories in which each task writes a file
 	option OutputOption
 }
@@ -26,7 +28,7 @@ type partitionedJob struct {
 // the task. The last task has three attempts: two commit, and one is aborted.
 func (j partitionedJob) run(files *Files, target, attempt string) error {
 	ctx := With(context.Background(), files)
-	options := []OutputOption{Partitioned(2)}
+	options := []OutputOption{Partitioned(j.levels)}
 	if j.option != nil {
 		options = append(options, j.option)
 	}
@@ -59,9 +61,10 @@ func (j partitionedJob) run(files *Files, target, attempt string) error {
 		}
 		return errors.Join(part.Commit(), part.Abort())
 	}
+	only := func(name string) []string { return []string{strings.Repeat("a=0/", j.levels-1) + name} }
 	for task, directories := range j.tasks {
 		if task == len(j.tasks)-1 {
-			if err := write(task, 0, []string{"a=0/b=aborted"}, false); err != nil {
+			if err := write(task, 0, only("b=aborted"), false); err != nil {
 				return err
 			}
 		}
@@ -69,7 +72,7 @@ func (j partitionedJob) run(files *Files, target, attempt string) error {
 			return err
 		}
 		if task == len(j.tasks)-1 { // a speculative copy that writes other content
-			if err := write(task, 2, []string{"a=0/b=late"}, true); err != nil {
+			if err := write(task, 2, only("b=late"), true); err != nil {
 				return err
 			}
 		}
@@ -145,7 +148,15 @@ var oldTree = map[string]string{"a=1/b=2/part-00000": "old", "a=1/b=2/part-00007
 
 // TestPartitionedOutputIsThatOfOneAttempt tests the other modes.
 func TestReplacingPartitionsSurvivesACrashAtEveryStep(t *testing.T) {
-	j := partitionedJob{tasks: [][]string{{"a=1/b=2", "a=3/b=1"}, {"a=1/b=2"}}, option: ReplaceOutputPartitions()}
+	testReplacingPartitions(t, partitionedJob{levels: 2, tasks: [][]string{{"a=1/b=2", "a=3/b=1"}, {"a=1/b=2"}}}, oldTree)
+	testReplacingPartitions(t, partitionedJob{levels: 1, tasks: [][]string{{"a=2", "a=3"}, {"a=2"}}}, map[string]string{"a=1/part-00000": "old", "a=2/part-00000": "old", "a=2/part-00007": "old", "_SUCCESS": ""})
+}
+
+// testReplacingPartitions runs a job that replaces the first directory of its first task and
+// adds the second one.
+func testReplacingPartitions(t *testing.T, j partitionedJob, oldTree map[string]string) {
+	j.option = ReplaceOutputPartitions()
+	replaced, added := j.tasks[0][0], j.tasks[0][1]+"/part-00000"
 	first, second := j.want(ReplacePartitions, oldTree, "first"), j.want(ReplacePartitions, oldTree, "second")
 	for _, after := range []bool{false, true} {
 		for step, crashed := 0, true; crashed; step++ {
@@ -161,14 +172,14 @@ func TestReplacingPartitionsSurvivesACrashAtEveryStep(t *testing.T) {
 				require.Equal(t, first, left)
 			}
 			for name, content := range oldTree {
-				if !strings.HasPrefix(name, "a=1/b=2/") {
+				if path.Dir(name) != replaced {
 					require.Equal(t, content, left[name], "what is not replaced stays")
 				}
 			}
-			begun := left["a=1/b=2/part-00000"] != "old" || left["a=3/b=1/part-00000"] != ""
+			begun := left[replaced+"/part-00000"] != "old" || left[added] != ""
 			require.NoError(t, j.run(New(Options{}), target, "second"))
 			got := tree(t, target)
-			if begun || got["a=3/b=1/part-00000"] == "first 0" {
+			if begun || got[added] == "first 0" {
 				require.Equal(t, first, got, "what was begun is completed")
 			} else {
 				require.Equal(t, second, got)
@@ -192,7 +203,7 @@ func TestPartitionedOutputIsThatOfOneAttempt(t *testing.T) {
 		require.NoError(t, err)
 		target := filepath.Join(parent, "out")
 		mode := rapid.SampledFrom([]OutputMode{CreateOutput, ReplaceExisting, AppendOutput, ReplacePartitions}).Draw(t, "mode")
-		j := partitionedJob{option: partitionedModes[mode]}
+		j := partitionedJob{levels: 2, option: partitionedModes[mode]}
 		j.tasks = rapid.SliceOfN(rapid.SliceOfNDistinct(directory, 0, 4, rapid.ID[string]), 1, 3).Draw(t, "tasks")
 		var old map[string]string
 		if mode != CreateOutput && rapid.Bool().Draw(t, "exists") {
@@ -219,7 +230,7 @@ func TestPartitionedOutputIsThatOfOneAttempt(t *testing.T) {
 }
 
 func TestPartitionedOutputToleratesLostAnswersToRenames(t *testing.T) {
-	j := partitionedJob{tasks: [][]string{{"a=1/b=2", "a=3/b=1"}, {"a=1/b=2"}}}
+	j := partitionedJob{levels: 2, tasks: [][]string{{"a=1/b=2", "a=3/b=1"}, {"a=1/b=2"}}}
 	for mode, option := range partitionedModes {
 		j.option = option
 		target := filepath.Join(t.TempDir(), "out")
