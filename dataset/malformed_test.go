@@ -1,8 +1,13 @@
 package dataset_test
 
 import (
+	"bytes"
 	"context"
+	"log"
+	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,6 +110,23 @@ func TestMalformedCSV(t *testing.T) {
 		items, err = untidyCSV.With(session, malformedInput{Path: path, Drop: true, Lines: true}).Collect(ctx)
 		require.NoError(t, err)
 		require.Contains(t, items, item{"e", 5})
+	})
+}
+
+func TestDroppedRecordsAreLogged(t *testing.T) {
+	path := write(t, "a.json", strings.Repeat("{\"Name\":\"a\"}\n{broken\n", 12))
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		var logged bytes.Buffer
+		log.SetOutput(&logged)
+		defer log.SetOutput(os.Stderr)
+		_, err := untidyJSON.With(session, malformedInput{Path: path, Drop: true}).Len(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 12, session.Counter(dataset.DroppedRecords))
+		dropped := regexp.MustCompile(`a malformed record was dropped error="(.*): line (\d+): `).FindAllStringSubmatch(logged.String(), -1)
+		require.Len(t, dropped, 10, "the first ten of a partition are logged")
+		for i, found := range dropped {
+			require.Equal(t, []string{"file://" + path, strconv.Itoa(2*i + 2)}, found[1:])
+		}
 	})
 }
 

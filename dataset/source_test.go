@@ -132,6 +132,13 @@ func TestCSV(t *testing.T) {
 		records, err := csvRecords.With(session, table{Path: write(t, "c.csv", "a,b\n\nc\n\"\"\n\"d\ne\",f,g")}).Collect(ctx)
 		require.NoError(t, err)
 		require.Equal(t, [][]string{{"a", "b"}, {"c"}, {""}, {"d\ne", "f", "g"}}, records)
+
+		lines := strings.Repeat("\"one\ntwo\",2\n", 100)
+		records, err = csvRecords.With(session, table{Path: write(t, "d.csv", lines), Split: 8}).Collect(ctx)
+		require.NoError(t, err)
+		require.Equal(t, slices.Repeat([][]string{{"one\ntwo", "2"}}, 100), records)
+		stages := dataset.Summary(session)
+		require.Equal(t, 1, stages[len(stages)-1].Tasks, "fields may have line breaks, so one task reads the file")
 	})
 }
 
