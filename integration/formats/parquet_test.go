@@ -77,10 +77,7 @@ var repeated = dataset.Define("repeated", func(p *dataset.Plan, n int) *dataset.
 func saveRows(t *testing.T, n int, options ...dataset.SaveOption) []string {
 	directory := t.TempDir()
 	var files []string
-	require.NoError(t, bobbin.RunLocal(t.Context(), "local", func(ctx context.Context) error {
-		session, err := bobbin.NewSession(ctx)
-		require.NoError(t, err)
-		defer session.Close()
+	withSession(t, func(ctx context.Context, session *bobbin.Session) {
 		for i, codec := range []string{"snappy", "zstd", "gzip", "none"} {
 			path := filepath.Join(directory, fmt.Sprint(n, codec))
 			options := append(options, dataset.Compress(codec))
@@ -90,18 +87,24 @@ func saveRows(t *testing.T, n int, options ...dataset.SaveOption) []string {
 			files = append(files, found...)
 			require.Len(t, files, i+1)
 		}
-		return nil
-	}))
+	})
 	return files
+}
+
+// findPython returns a Python with pyarrow and DuckDB.
+func findPython(t *testing.T) *python.Installation {
+	t.Helper()
+	installation, err := python.Find(t.Context(), "pyarrow-26.0.1-duckdb-2.0.0-pytz-2026.6",
+		"pyarrow==26.0.1", "duckdb==2.0.0", "pytz==2026.6")
+	require.NoError(t, err)
+	return installation
 }
 
 // TestPythonReadsSavedParquetFiles checks that pyarrow and DuckDB read the values of
 // pyarrowRows from the saved files: from files with one page in each column chunk, and from
 // files with several pages and row groups.
 func TestPythonReadsSavedParquetFiles(t *testing.T) {
-	installation, err := python.Find(t.Context(), "pyarrow-26.0.1-duckdb-2.0.0-pytz-2026.6",
-		"pyarrow==26.0.1", "duckdb==2.0.0", "pytz==2026.6")
-	require.NoError(t, err)
+	installation := findPython(t)
 	files := append(saveRows(t, 1), saveRows(t, 300, parquet.RowGroupSize(50_000))...)
 	output, err := installation.Command(t.Context(), append([]string{"compare.py", pyarrowRows}, files...)...).CombinedOutput()
 	require.NoError(t, err, "%s", output)
