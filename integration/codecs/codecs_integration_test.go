@@ -8,6 +8,7 @@ package codecs
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"fmt"
 	"log/slog"
 	"os"
@@ -31,12 +32,21 @@ func javaHash(content string) int32 {
 	return hash
 }
 
-// TestHadoopReadsCompressedFiles does not test zstd, for which Hadoop needs a native library,
-// and lz4, for which it needs a jar that is not part of its distribution.
+// lz4 is a pom.xml with the library that Hadoop needs for lz4. It is not part of Hadoop's
+// distribution.
+//
+//go:embed pom.xml
+var lz4 []byte
+
+// TestHadoopReadsCompressedFiles does not test zstd, for which Hadoop needs a native library.
 func TestHadoopReadsCompressedFiles(t *testing.T) {
 	version := cmp.Or(os.Getenv("BOBBIN_TEST_HADOOP_VERSION"), cluster.DefaultHadoopVersion)
-	jars, err := cluster.Jars(t.Context(), version, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
+	jars, err := cluster.Jars(t.Context(), version, logger)
 	require.NoError(t, err)
+	more, err := cluster.JarsOf(t.Context(), lz4, version, logger)
+	require.NoError(t, err)
+	jars = append(jars, more...)
 	var large strings.Builder
 	for i := range 200_000 {
 		fmt.Fprintln(&large, i*7919%3000)
@@ -44,7 +54,7 @@ func TestHadoopReadsCompressedFiles(t *testing.T) {
 	directory := t.TempDir()
 	args := []string{"-cp", strings.Join(jars, ":"), "../../internal/hadoop/compression/testdata/HadoopCodecs.java", directory}
 	want := ""
-	for _, name := range []string{"gzip", "bzip2", "snappy", "deflate"} {
+	for _, name := range []string{"gzip", "bzip2", "snappy", "lz4", "deflate"} {
 		for i, content := range []string{"", large.String()} {
 			suffix, err := storage.CompressionSuffix(name)
 			require.NoError(t, err)
