@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/bench/spark"
+	"github.com/bobbin-yarn/bobbin/dataset/parquet"
 )
 
 // TestSparkReadsSavedFiles checks that Spark reads the values of pyarrowRows from saved Parquet
-// files. It also tests codecs of Avro files and SequenceFiles that only Spark's jars have
+// files: from files with one row group, and from files with several. It also tests codecs of Avro files and SequenceFiles that only Spark's jars have
 // libraries for. It does not test zstd in SequenceFiles, for which Spark's jars lack a native
 // library.
 func TestSparkReadsSavedFiles(t *testing.T) {
@@ -21,7 +22,8 @@ func TestSparkReadsSavedFiles(t *testing.T) {
 	script, err := filepath.Abs("../../dataset/parquet/testdata/spark_files.py")
 	require.NoError(t, err)
 	scratch := t.TempDir()
-	command := installation.Command(t.Context(), scratch, append([]string{script, scratch, "10"}, saveRows(t, 1)...)...)
+	files := append(saveRows(t, 1), saveRows(t, 300, parquet.RowGroupSize(50_000))...)
+	command := installation.Command(t.Context(), scratch, append([]string{script, scratch, "10"}, files...)...)
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	t.Logf("%s", output)
