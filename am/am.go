@@ -127,6 +127,9 @@ func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Dri
 		m.allocator.ReleaseAll(context.WithoutCancel(ctx))
 		m.finish(ctx, outcome, summary)
 	}
+	if m.renewal != nil {
+		m.renewal.Cancel(ctx)
+	}
 	return outcome.code, outcome.err
 }
 

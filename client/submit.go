@@ -186,7 +186,8 @@ type submission struct {
 	cluster *Cluster
 	job     Job
 	stager  *stager
-	id      string // the application's id; "" before the application is submitted
+	id      string            // the application's id; "" before the application is submitted
+	tokens  map[string]string // encoded delegation tokens for the application, by file system
 	// existing is an existing application with the same idempotency key, which replaces the
 	// submission; nil for none.
 	existing *yarnrest.Application
@@ -203,7 +204,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []localizedF
 		return nil, nil
 	}
 	if err != nil {
-		s.cleanUp(ctx)
+		s.abandon(ctx)
 		err = s.cluster.identity.explainProxy(err)
 		if ctx.Err() != nil && s.id == "" {
 			err = FailedError(fmt.Errorf("%w; nothing was submitted", context.Cause(ctx)))
@@ -251,11 +252,10 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []locali
 	if s.cluster.identity.Secure() && unmanaged(s.job.Settings) {
 		return nil, UsageErrorf("%s=true: on a cluster with Kerberos the ResourceManager gives an unmanaged ApplicationMaster no token: leave this out", config.UnmanagedAM.Name())
 	}
-	tokens, err := s.cluster.tokens(ctx, s.stager.files, s.job.Settings, s.stager.base)
-	if err != nil {
+	if s.tokens, err = s.cluster.tokens(ctx, s.stager.files, s.job.Settings, s.stager.base); err != nil {
 		return nil, err
 	}
-	if err := s.warnOfTokenEnd(tokens); err != nil {
+	if err := s.warnOfTokenEnd(); err != nil {
 		return nil, err
 	}
 	var driver *Driver
@@ -272,7 +272,7 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []locali
 	prepared := &request{
 		settings: s.job.Settings, checked: checked, user: s.cluster.user, driver: driver,
 		command: append([]string{"./" + program.Name}, s.job.Args...),
-		pools:   string(poolsFile), resources: resources, hadoop: s.cluster.hadoop.Map(), tokens: tokens, keepTokens: s.cluster.identity.tokens != nil, staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
+		pools:   string(poolsFile), resources: resources, hadoop: s.cluster.hadoop.Map(), tokens: s.tokens, keepTokens: s.cluster.identity.tokens != nil, staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
 	}
 	if last := len(resources) - 1; withKeytab {
 		prepared.resources, prepared.keytab = resources[:last], &resources[last]
@@ -291,7 +291,7 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 		// Another application with the same key may have started during the upload.
 		if earlier, err := s.cluster.applicationForKey(ctx, key); err != nil || earlier != nil {
 			if err == nil {
-				s.cleanUp(ctx)
+				s.abandon(ctx)
 				s.followExisting(earlier)
 			}
 			return err
@@ -358,6 +358,12 @@ func (s *submission) follow(ctx context.Context) (*Report, error) {
 	}
 	s.cleanUp(ctx)
 	return printEnd(application, follower.times, s.job.Console)
+}
+
+// abandon removes what the submission has left on the cluster if it has not become an application.
+func (s *submission) abandon(ctx context.Context) {
+	s.cleanUp(ctx)
+	s.cancelTokens(ctx)
 }
 
 func (s *submission) cleanUp(ctx context.Context) {

@@ -20,7 +20,8 @@ import (
 
 // tokens obtains a delegation token for each file system that an application uses: the default file
 // system, the file system of staging, and those in the settings. It returns the encoded tokens by
-// the URI of the file system. It returns nil if the cluster does not use Kerberos.
+// the URI of the file system, also if it fails after it has obtained some. It returns nil if the
+// cluster does not use Kerberos.
 func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *config.Config, staging string) (map[string]string, error) {
 	if !c.identity.Secure() {
 		return nil, nil
@@ -36,26 +37,42 @@ func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *co
 	for _, uri := range append([]string{c.hadoop.DefaultFS(), staging}, config.KerberosFileSystems.In(settings)...) {
 		root, err := files.Qualify(strings.TrimRight(uri, "/") + "/")
 		if err != nil {
-			return nil, UsageError(err)
+			return tokens, UsageError(err)
 		}
 		if root, err = fileSystemRoot(root); err != nil {
-			return nil, UsageError(err)
+			return tokens, UsageError(err)
 		}
 		if _, have := tokens[root]; have {
 			continue
 		}
 		token, err := files.DelegationToken(ctx, root, renewer)
 		if err != nil {
-			return nil, RefusedError(&examinableError{err})
+			return tokens, RefusedError(&examinableError{err})
 		}
 		if err := c.checkRenewer(root, token); err != nil {
-			return nil, RefusedError(&examinableError{err})
+			return tokens, RefusedError(&examinableError{err})
 		}
 		if !token.IsZero() {
 			tokens[root] = token.EncodeURL()
 		}
 	}
 	return tokens, nil
+}
+
+// cancelTokens cancels the tokens that the submission has obtained.
+func (s *submission) cancelTokens(ctx context.Context) {
+	if s.cluster.identity.tokens != nil {
+		return // the user may use them for other applications
+	}
+	obtained := &security.Credentials{}
+	for root, encoded := range s.tokens {
+		if token, err := security.DecodeTokenURL(encoded); err == nil {
+			obtained.SetToken(root, token)
+		}
+	}
+	if err := s.stager.files.CancelTokens(ctx, obtained); err != nil {
+		s.job.Console.Warn("delegation tokens are not cancelled, and stay valid until they end: %v", err)
+	}
 }
 
 // checkRenewer fails if another process has obtained the token and the ResourceManager may not
@@ -114,12 +131,12 @@ func (c *Cluster) renewer() (string, error) {
 
 // warnOfTokenEnd prints a warning if the application may run longer than its tokens can be renewed,
 // and has no keytab with which it could obtain new tokens.
-func (s *submission) warnOfTokenEnd(tokens map[string]string) error {
+func (s *submission) warnOfTokenEnd() error {
 	if s.cluster.identity.keytab != "" {
 		return nil
 	}
 	var end time.Time
-	for _, encoded := range tokens {
+	for _, encoded := range s.tokens {
 		token, err := security.DecodeTokenURL(encoded)
 		if err != nil {
 			return err

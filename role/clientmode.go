@@ -39,7 +39,8 @@ type clientMode struct {
 	app     *Application    // nil until the driver is started
 	manager *remote.Manager // the driver's ClusterManager, to which the ApplicationMaster connects
 	running *client.Running
-	report  *client.Report // final report of the cluster; nil until the application has ended
+	renewal *storage.Renewal // renewal of delegation tokens; nil for none
+	report  *client.Report   // final report of the cluster; nil until the application has ended
 }
 
 // runClientMode submits this program to the cluster and runs its driver function.
@@ -92,7 +93,11 @@ func (c *clientMode) run(ctx context.Context) error {
 		return err
 	}
 	defer c.running.Close()
-	return c.driveAndFollow(ctx, drive)
+	err = c.driveAndFollow(ctx, drive)
+	if c.renewal != nil {
+		c.renewal.Cancel(ctx) // only now, because the ApplicationMaster uses the tokens until it ends
+	}
+	return err
 }
 
 // addresses returns the host at which the cluster reaches this process, and the address on which
@@ -207,10 +212,10 @@ func (c *clientMode) stopDriver(ctx context.Context) {
 
 // drive runs the driver function and reports its result to the ApplicationMaster.
 func (c *clientMode) drive(alive context.Context) error {
-	if renewal := c.running.Renewal(c.files, c.logger); renewal != nil {
+	if c.renewal = c.running.Renewal(c.files, c.logger); c.renewal != nil {
 		renewing, stop := context.WithCancel(alive)
 		var running sync.WaitGroup
-		running.Go(func() { renewal.Run(renewing, nil, c.publishTokens) })
+		running.Go(func() { c.renewal.Run(renewing, nil, c.publishTokens) })
 		defer running.Wait()
 		defer stop()
 	}

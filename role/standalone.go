@@ -117,7 +117,7 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 }
 
 // keepTokens sends delegation tokens of file systems to the executors. Until stop is called, it
-// also obtains and sends new tokens before the old tokens expire.
+// also obtains and sends new tokens before the old tokens expire. stop cancels the obtained tokens.
 func keepTokens(ctx context.Context, a *Application, identity *client.Identity, hadoop *conf.Config) (stop func(), err error) {
 	publish := func(tokens *security.Credentials) {
 		encoded, err := tokens.Encode(security.Writable)
@@ -140,7 +140,11 @@ func keepTokens(ctx context.Context, a *Application, identity *client.Identity, 
 	renewing, end := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { renewal.Run(renewing, tokens, publish) })
-	return func() { end(); running.Wait() }, nil
+	return func() {
+		end()
+		running.Wait()
+		renewal.Cancel(ctx)
+	}, nil
 }
 
 // register registers the application with the leading master of the cluster. pages is the URL of

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
@@ -15,12 +16,15 @@ const (
 )
 
 // Renewal obtains new delegation tokens before the previous ones expire, so that processes
-// without a Kerberos ticket can use file systems for as long as an application runs.
+// without a Kerberos ticket can use file systems for as long as an application runs. The caller
+// must call Cancel when the application has ended.
 type Renewal struct {
 	Files       *Files   // its user must have logged in to Kerberos
 	FileSystems []string // URIs
 	Principal   string   // the user's Kerberos principal, which becomes the renewer of the tokens
 	Logger      *slog.Logger
+
+	obtained []*Tokens // tokens that may be valid
 
 	obtain func(ctx context.Context) (*Tokens, error) // set by tests to replace Obtain; nil otherwise
 }
@@ -33,12 +37,17 @@ type Tokens struct {
 }
 
 // Obtain requests a new token from each file system that issues tokens. It returns nil if no
-// file system does.
-func (r *Renewal) Obtain(ctx context.Context) (*Tokens, error) {
+// file system does. If it fails, it cancels the tokens that it has requested.
+func (r *Renewal) Obtain(ctx context.Context) (_ *Tokens, err error) {
 	if r.obtain != nil {
 		return r.obtain(ctx)
 	}
 	tokens := &Tokens{Credentials: &security.Credentials{}}
+	defer func() {
+		if err != nil {
+			_ = r.Files.CancelTokens(ctx, tokens.Credentials)
+		}
+	}()
 	for _, uri := range r.FileSystems {
 		asked := time.Now()
 		token, err := r.Files.DelegationToken(ctx, uri, r.Principal)
@@ -48,6 +57,7 @@ func (r *Renewal) Obtain(ctx context.Context) (*Tokens, error) {
 		if token.IsZero() {
 			continue
 		}
+		tokens.Credentials.SetToken(uri, token)
 		identifier, err := token.ParseIdentifier()
 		if err != nil {
 			return nil, err
@@ -63,12 +73,25 @@ func (r *Renewal) Obtain(ctx context.Context) (*Tokens, error) {
 		if tokens.End.IsZero() || asked.Add(life).Before(tokens.End) {
 			tokens.Renew, tokens.End = asked.Add(life/4*3), asked.Add(life)
 		}
-		tokens.Credentials.SetToken(uri, token)
 	}
 	if tokens.End.IsZero() {
 		return nil, nil
 	}
+	r.obtained = slices.DeleteFunc(r.obtained, func(old *Tokens) bool { return time.Now().After(old.End) })
+	r.obtained = append(r.obtained, tokens)
 	return tokens, nil
+}
+
+// Cancel invalidates all tokens that r has obtained. It takes a few seconds at most, also if ctx
+// has ended. If it fails, it logs a warning. It must not be called while Obtain or Run runs.
+func (r *Renewal) Cancel(ctx context.Context) {
+	var all []*security.Credentials
+	for _, tokens := range r.obtained {
+		all = append(all, tokens.Credentials)
+	}
+	if err := r.Files.CancelTokens(ctx, all...); err != nil {
+		r.Logger.Warn("delegation tokens are not cancelled, and stay valid until they end", "error", err)
+	}
 }
 
 // Run obtains tokens at the time current.Renew, or at once if current is nil, and calls publish

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
@@ -62,6 +64,29 @@ func (f *Files) CancelToken(ctx context.Context, uri string, token security.Toke
 		return err
 	}
 	return system.namenode.CancelToken(ctx, token)
+}
+
+// cancelTimeout limits CancelTokens, because applications cancel their tokens before they exit.
+const cancelTimeout = 5 * time.Second
+
+// CancelTokens invalidates delegation tokens. Their aliases are the URIs of their file systems. It
+// takes cancelTimeout at most, also if ctx has ended. It ignores tokens that are no longer valid.
+func (f *Files) CancelTokens(ctx context.Context, all ...*security.Credentials) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	defer cancel()
+	var group errgroup.Group
+	for _, tokens := range all {
+		for uri, token := range tokens.Tokens() {
+			group.Go(func() error {
+				err := f.CancelToken(ctx, uri, token)
+				if errors.Is(err, ipc.InvalidToken) {
+					return nil
+				}
+				return err
+			})
+		}
+	}
+	return group.Wait()
 }
 
 // secureHDFS returns the file system of uri and its root. It returns nil and "" if the file

@@ -91,6 +91,7 @@ func TestClusters(t *testing.T) {
 			case "nameservices":
 				paused := s.pauseRead(t)
 				s.testWordCount(t)
+				s.testTokensAreCancelled(t)
 				s.testDoctor(t)
 				s.testFailures(t)
 				paused.resume(t)
