@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -17,21 +16,20 @@ import (
 // a standalone cluster has no ResourceManager that renews the tokens.
 
 // Renewal returns a Renewal that obtains delegation tokens for other processes. The tokens are for
-// the default file system and the file systems in kerberos.access.hadoopFileSystems. Renewal
-// returns nil if the user has not logged in to Kerberos, or already has tokens. In the latter case,
+// the default file system, those in kerberos.access.hadoopFileSystems and those of event logs.
+// Renewal returns nil if the user has not logged in to Kerberos, or already has tokens. In the latter case,
 // the other processes use the tokens that [Identity.FileSystemTokens] returns.
-func (i *Identity) Renewal(files *storage.Files, hadoop *conf.Config, settings *config.Config, logger *slog.Logger) *storage.Renewal {
+func (i *Identity) Renewal(files *storage.Files, hadoop *conf.Config, settings *config.Config, logger *slog.Logger) (*storage.Renewal, error) {
 	if i.kerberos == nil || i.tokens != nil {
-		return nil
+		return nil, nil
 	}
 	renewal := &storage.Renewal{Files: files, Principal: i.kerberos.Principal(), Logger: logger}
 	if i.real != "" {
 		renewal.Principal = i.User // the NameNode compares the renewer with the name of the impersonated user
 	}
-	for _, uri := range append([]string{hadoop.DefaultFS()}, config.KerberosFileSystems.In(settings)...) {
-		renewal.FileSystems = append(renewal.FileSystems, strings.TrimRight(uri, "/")+"/")
-	}
-	return renewal
+	var err error
+	renewal.FileSystems, err = fileSystems(files, hadoop, settings)
+	return renewal, err
 }
 
 // FileSystemTokens returns the tokens for file systems in the file HADOOP_TOKEN_FILE_LOCATION.
@@ -66,8 +64,12 @@ func DriverTokens(ctx context.Context, settings *config.Config, logger *slog.Log
 	defer identity.Close()
 	files := storage.New(identity.Storage(storage.Options{Hadoop: hadoop, Logger: logger}))
 	defer func() { err = errors.Join(err, files.Close()) }()
+	renewal, err := identity.Renewal(files, hadoop, settings, logger)
+	if err != nil {
+		return nil, end, err
+	}
 	tokens := identity.FileSystemTokens()
-	if renewal := identity.Renewal(files, hadoop, settings, logger); renewal != nil {
+	if renewal != nil {
 		obtained, err := renewal.Obtain(ctx)
 		if err != nil {
 			return nil, end, RefusedError(&examinableError{identity.explainProxy(err)})

@@ -252,7 +252,13 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []locali
 	if s.cluster.identity.Secure() && unmanaged(s.job.Settings) {
 		return nil, UsageErrorf("%s=true: on a cluster with Kerberos the ResourceManager gives an unmanaged ApplicationMaster no token: leave this out", config.UnmanagedAM.Name())
 	}
-	if s.tokens, err = s.cluster.tokens(ctx, s.stager.files, s.job.Settings, s.stager.base); err != nil {
+	uris := []string{s.stager.base}
+	for _, file := range files {
+		if file.remote {
+			uris = append(uris, file.path)
+		}
+	}
+	if s.tokens, err = s.cluster.tokens(ctx, s.stager.files, s.job.Settings, uris...); err != nil {
 		return nil, err
 	}
 	if err := s.warnOfTokenEnd(); err != nil {

@@ -12,17 +12,17 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// tokens obtains a delegation token for each file system that an application uses: the default file
-// system, the file system of staging, and those in the settings. It returns the encoded tokens by
-// the URI of the file system, also if it fails after it has obtained some. It returns nil if the
-// cluster does not use Kerberos.
-func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *config.Config, staging string) (map[string]string, error) {
+// tokens obtains a delegation token for each file system that an application uses, among them those
+// of uris. It returns the encoded tokens by the URI of the file system, also if it fails after it
+// has obtained some. It returns nil if the cluster does not use Kerberos.
+func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *config.Config, uris ...string) (map[string]string, error) {
 	if !c.identity.Secure() {
 		return nil, nil
 	}
@@ -33,18 +33,12 @@ func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *co
 			return nil, RefusedError(&examinableError{err})
 		}
 	}
+	roots, err := fileSystems(files, c.hadoop, settings, uris...)
+	if err != nil {
+		return nil, err
+	}
 	tokens := map[string]string{}
-	for _, uri := range append([]string{c.hadoop.DefaultFS(), staging}, config.KerberosFileSystems.In(settings)...) {
-		root, err := files.Qualify(strings.TrimRight(uri, "/") + "/")
-		if err != nil {
-			return tokens, UsageError(err)
-		}
-		if root, err = fileSystemRoot(root); err != nil {
-			return tokens, UsageError(err)
-		}
-		if _, have := tokens[root]; have {
-			continue
-		}
+	for _, root := range roots {
 		token, err := files.DelegationToken(ctx, root, renewer)
 		if err != nil {
 			return tokens, RefusedError(&examinableError{err})
@@ -57,6 +51,32 @@ func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *co
 		}
 	}
 	return tokens, nil
+}
+
+// fileSystems returns the HDFS file systems, as hdfs://host, that an application uses: the default
+// file system, those in the settings, those of its event logs, and those of uris.
+func fileSystems(files *storage.Files, hadoop *conf.Config, settings *config.Config, uris ...string) ([]string, error) {
+	uris = append([]string{hadoop.DefaultFS()}, uris...)
+	uris = append(uris, config.KerberosFileSystems.In(settings)...)
+	if config.EventLog.In(settings) {
+		uris = append(uris, config.EventLogDir.In(settings), config.EventLogSparkDir.In(settings))
+	}
+	var roots []string
+	for _, uri := range uris {
+		if uri == "" {
+			continue // a setting that is not set
+		}
+		qualified, err := files.Qualify(strings.TrimRight(uri, "/") + "/")
+		if err != nil {
+			return nil, UsageError(err)
+		}
+		scheme, rest, _ := strings.Cut(qualified, "://")
+		host, _, _ := strings.Cut(rest, "/")
+		if root := scheme + "://" + host; scheme == "hdfs" && !slices.Contains(roots, root) {
+			roots = append(roots, root)
+		}
+	}
+	return roots, nil
 }
 
 // cancelTokens cancels the tokens that the submission has obtained.
@@ -99,16 +119,6 @@ func (c *Cluster) checkRenewer(root string, token security.Token) error {
 	}
 	return fmt.Errorf("the delegation token of %s in the file that %s names has the renewer %q, so the ResourceManager (%s by %s and hadoop.security.auth_to_local) "+
 		"may not renew it, and would fail the application: get the token with that renewer", root, security.TokenFileVariable, identifier.Renewer, manager, managerPrincipal)
-}
-
-// fileSystemRoot returns the part scheme://host of a URI.
-func fileSystemRoot(uri string) (string, error) {
-	scheme, rest, ok := strings.Cut(uri, "://")
-	if !ok {
-		return "", fmt.Errorf("%s is no URI of a file system", uri)
-	}
-	host, _, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host, nil
 }
 
 // renewer returns the principal of the ResourceManager, which renews the application's tokens.

@@ -6,8 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 func TestTokenThatTheResourceManagerMayNotRenew(t *testing.T) {
@@ -47,4 +49,25 @@ func TestTokenThatTheResourceManagerMayNotRenew(t *testing.T) {
 	}
 	own := &Cluster{hadoop: conf.FromMap(nil), identity: &Identity{secure: true}}
 	require.NoError(t, own.checkRenewer("hdfs://a", tokenOf("")), "it was not got by another process")
+}
+
+func TestFileSystemsOfAnApplication(t *testing.T) {
+	hadoop := conf.FromMap(map[string]string{"fs.defaultFS": "hdfs://a"})
+	files := storage.New(storage.Options{Hadoop: hadoop})
+	defer func() { require.NoError(t, files.Close()) }()
+	properties := map[string]string{
+		"kerberos.access.hadoopFileSystems": "hdfs://b,hdfs://a:8020/", "eventLog.dir": "hdfs://d/logs", "eventLog.spark.dir": "file:///logs",
+	}
+	settings, err := config.FromMap(properties)
+	require.NoError(t, err)
+	roots, err := fileSystems(files, hadoop, settings, "/user/alice", "hdfs://c/x/y.txt", "hdfs:///z")
+	require.NoError(t, err)
+	require.Equal(t, []string{"hdfs://a", "hdfs://c", "hdfs://b", "hdfs://a:8020", "hdfs://d"}, roots)
+
+	properties["eventLog.enabled"] = "false"
+	settings, err = config.FromMap(properties)
+	require.NoError(t, err)
+	roots, err = fileSystems(files, hadoop, settings)
+	require.NoError(t, err)
+	require.Equal(t, []string{"hdfs://a", "hdfs://b", "hdfs://a:8020"}, roots)
 }

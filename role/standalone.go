@@ -127,7 +127,10 @@ func keepTokens(ctx context.Context, a *Application, identity *client.Identity, 
 		}
 		a.Driver.SetCredentials(encoded)
 	}
-	renewal := identity.Renewal(a.Files, hadoop, a.Settings, a.Logger)
+	renewal, err := identity.Renewal(a.Files, hadoop, a.Settings, a.Logger)
+	if err != nil {
+		return nil, err
+	}
 	if renewal == nil {
 		publish(identity.FileSystemTokens())
 		return func() {}, nil

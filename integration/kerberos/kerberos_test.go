@@ -166,12 +166,20 @@ func (s *kerberosCluster) testWordCount(t *testing.T) {
 	if s.shortTokens() {
 		login = s.keytab(cluster.Alice)
 	}
+	// Each of these flags makes the application get a token for another nameservice.
+	const west = "hdfs://" + cluster.West + "/user/alice"
+	namesWest := map[string][]string{"cluster": {"--files", west + "/shipped"}, "client": {"--conf", "eventLog.dir=" + west + "/events"}}
+	if s.options.HA {
+		shipped, err := files.Create(t.Context(), west+"/shipped")
+		require.NoError(t, err)
+		require.NoError(t, shipped.Close())
+	}
 	for _, mode := range []string{"cluster", "client"} {
 		out := "/user/alice/out-" + mode
 		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "2"}, login...)
 		if s.options.HA {
-			out = "hdfs://" + cluster.West + out
-			args = append(args, "--conf", "kerberos.access.hadoopFileSystems=hdfs://"+cluster.West)
+			out = west + "/out-" + mode
+			args = append(args, namesWest[mode]...)
 		}
 		r := s.run(t, append(args, s.programs+"/wordcount", "/user/alice/text", out)...)
 		require.Equal(t, 0, r.code, r.stderr)

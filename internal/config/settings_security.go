@@ -30,7 +30,8 @@ var (
 		"must permit that (`hadoop.proxyuser.<name>.*` in their `core-site.xml`), and `kerberos.keytab` must not be set. "+
 		"If it is not set, `HADOOP_PROXY_USER` in the environment.")
 	KerberosFileSystems = list("kerberos.access.hadoopFileSystems", "", "Further file systems that the application uses on clusters with Kerberos, as `hdfs://nameservice`. "+
-		"It gets a delegation token for each, and for `fs.defaultFS` and the file system of `yarn.stagingDir` in any case.")
+		"It gets a delegation token for each, and in any case for `fs.defaultFS` and the file systems of `yarn.stagingDir`, `yarn.files`, `yarn.archives`, "+
+		"`eventLog.dir` and `eventLog.spark.dir`.")
 )
 
 var _ = addRule(func(c *Config) error {
