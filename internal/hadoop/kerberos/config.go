@@ -30,6 +30,9 @@ type settings struct {
 	cacheName string   // default_ccache_name, in which parameters such as %{uid} are not replaced
 	kcmSocket string   // kcm_socket
 	library   *config.Config
+
+	canonicalize bool // dns_canonicalize_hostname is not false: DNS may tell other names of a host
+	reverse      bool // rdns is not false: among these names are those of the host's IP addresses
 }
 
 // loadSettings reads krb5.conf files and the files that they include. files lists the paths of
@@ -55,6 +58,8 @@ func loadSettings(files string) (*settings, error) {
 			return nil, fmt.Errorf("the configuration of Kerberos (%s): %w", from, err)
 		}
 	}
+	canonicalize, reverse := lines.take("dns_canonicalize_hostname"), lines.take("rdns")
+	s.canonicalize, s.reverse = !isFalse(canonicalize), !isFalse(reverse)
 	var err error
 	if s.library, err = parseConfig(lines.text()); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(s.files, ", "), err)
@@ -210,6 +215,20 @@ func (s *sections) value(key string) string {
 	}
 	_, value, _ := strings.Cut(s.byName["libdefaults"][at], "=")
 	return strings.TrimSpace(value)
+}
+
+// take is like value, and removes the key. gokrb5 rejects some values that MIT's library accepts.
+func (s *sections) take(key string) string {
+	value := s.value(key)
+	if at := s.find(key); at >= 0 {
+		s.byName["libdefaults"] = slices.Delete(s.byName["libdefaults"], at, at+1)
+	}
+	return value
+}
+
+// isFalse reports whether a value in krb5.conf is one of MIT's words for false.
+func isFalse(value string) bool {
+	return slices.Contains([]string{"n", "no", "false", "nil", "0", "off"}, strings.ToLower(value))
 }
 
 // aesTypes are the encryption types that krb5.conf can enable for a Client, in MIT's default

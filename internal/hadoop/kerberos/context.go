@@ -50,8 +50,9 @@ type Context struct {
 	sent, received uint64 // sequence numbers of the next tokens
 }
 
-// NewContext returns a context for a connection to a service, such as "nn/host.example.com",
-// and the first token to send to the server. The caller passes the server's answer to
+// NewContext returns a context for a connection to a service, such as "nn/host.example.com@REALM",
+// and the first token to send to the server. Without a realm in service, domain_realm in krb5.conf
+// decides or, if it does not name the host, the KDC of the user's realm. The caller passes the server's answer to
 // [Context.Establish].
 func (c *Client) NewContext(ctx context.Context, service string) (*Context, []byte, error) {
 	ticket, key, err := c.ticket(ctx, service)

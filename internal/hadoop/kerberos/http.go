@@ -109,7 +109,7 @@ func (r *roundTripper) send(request *http.Request, server, authorization string)
 func (c *Client) negotiateToken(ctx context.Context, host string) ([]byte, error) {
 	_, token, err := c.NewContext(ctx, "HTTP/"+strings.ToLower(host))
 	if unknownService(err) {
-		names := canonicalNames(ctx, host)
+		names := c.canonicalNames(ctx, host)
 		tried := []string{"HTTP/" + strings.ToLower(host)}
 		for _, name := range names {
 			service := withHost("HTTP/"+hostPattern, name)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -201,8 +202,8 @@ func (c *Client) reload() error {
 	return c.openCache()
 }
 
-// ticket returns a ticket for a service, such as "nn/host.example.com", and the ticket's
-// session key.
+// ticket returns a ticket for a service, such as "nn/host.example.com@REALM", and the ticket's
+// session key. See NewContext for a service without a realm.
 func (c *Client) ticket(ctx context.Context, service string) (ticket messages.Ticket, key types.EncryptionKey, err error) {
 	if err := c.reload(); err != nil {
 		return ticket, key, err
@@ -217,7 +218,11 @@ func (c *Client) ticket(ctx context.Context, service string) (ticket messages.Ti
 	got, err := within(ctx, func() (got serviceTicket, err error) {
 		c.mu.Lock() // gokrb5 does not lock all of its state
 		defer c.mu.Unlock()
-		got.ticket, got.key, err = library.GetServiceTicket(service)
+		name, realm := splitPrincipal(service)
+		if realm != "" {
+			library.Config.DomainRealm[path.Base(name)] = realm // GetServiceTicket takes no realm
+		}
+		got.ticket, got.key, err = library.GetServiceTicket(name)
 		return got, err
 	})
 	if err != nil {

@@ -52,6 +52,9 @@ func (s *Service) Connect(ctx context.Context, address, protocol, serverID strin
 	if err := s.check(ctx, address, advertised); err != nil {
 		return nil, nil, err
 	}
+	if _, realm := splitPrincipal(s.Principal); realm != "" {
+		advertised += "@" + realm
+	}
 	return s.Client.NewContext(ctx, advertised)
 }
 
@@ -77,7 +80,7 @@ func (s *Service) check(ctx context.Context, address, advertised string) error {
 	}
 	tried := []string{host}
 	if strings.Contains(configured, hostPattern) {
-		for _, name := range canonicalNames(ctx, host) {
+		for _, name := range s.Client.canonicalNames(ctx, host) {
 			if withHost(configured, name) == advertised {
 				return nil
 			}
@@ -93,15 +96,23 @@ func withHost(name, host string) string {
 	return strings.ReplaceAll(name, hostPattern, strings.ToLower(strings.TrimSuffix(host, ".")))
 }
 
-// canonicalNames returns the names that DNS has for host: all names of an IP address, or the
-// canonical name of a host name. It returns nil if DNS has none.
-func canonicalNames(ctx context.Context, host string) []string {
-	if net.ParseIP(host) != nil {
-		names, _ := net.DefaultResolver.LookupAddr(ctx, host)
+// canonicalNames returns the names that DNS has for host, a name or an IP address: its canonical
+// name and, unless rdns in krb5.conf is false, all names of its IP addresses. It returns nil if DNS
+// has none, or if dns_canonicalize_hostname in krb5.conf is false.
+func (c *Client) canonicalNames(ctx context.Context, host string) (names []string) {
+	if !c.settings.canonicalize {
+		return nil
+	}
+	if name, err := net.DefaultResolver.LookupCNAME(ctx, host); err == nil && net.ParseIP(host) == nil {
+		names = append(names, name)
+	}
+	if !c.settings.reverse {
 		return names
 	}
-	if name, err := net.DefaultResolver.LookupCNAME(ctx, host); err == nil {
-		return []string{name}
+	addresses, _ := net.DefaultResolver.LookupHost(ctx, host)
+	for _, address := range addresses {
+		others, _ := net.DefaultResolver.LookupAddr(ctx, address)
+		names = append(names, others...)
 	}
-	return nil
+	return names
 }

@@ -21,7 +21,7 @@ func TestOnlyTheConfiguredServerIsCalled(t *testing.T) {
 		"a malformed pattern": {"", "nn/[", "nn/127.0.0.1", ".pattern is nn/["},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Service{Key: key, Principal: c.principal, Pattern: c.pattern}
+			s := &Service{Client: &Client{settings: &settings{}}, Key: key, Principal: c.principal, Pattern: c.pattern}
 			err := s.check(t.Context(), "127.0.0.1:8020", c.advertised)
 			if c.refusal == "" {
 				require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Realm is the realm of every KDC of this package.
+// Realm is the realm of every KDC of this package, except those that StartTrusted starts.
 const Realm = "BOBBIN.TEST"
 
 // KDC is a KDC whose database and configuration are in Dir.
@@ -31,6 +31,10 @@ type KDC struct {
 // encryption is an encryption type, such as "aes256-cts-hmac-sha384-192". If it is not "", all
 // keys have this type, and clients request no other type. New does not start the KDC.
 func New(ctx context.Context, dir, address, encryption string) (*KDC, error) {
+	return newKDC(ctx, dir, address, encryption, Realm)
+}
+
+func newKDC(ctx context.Context, dir, address, encryption, realm string) (*KDC, error) {
 	k := &KDC{Dir: dir, Address: address}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -60,7 +64,7 @@ udp_preference_limit = 1
 %[1]s = {
   kdc = %[2]s
 }
-`, Realm, address, only)
+`, realm, address, only)
 	kdc := fmt.Sprintf(`[kdcdefaults]
 kdc_listen = %[4]s:%[3]s
 kdc_tcp_listen = %[4]s:%[3]s
@@ -75,13 +79,13 @@ kdc_tcp_listen = %[4]s:%[3]s
 %[6]s}
 [logging]
 kdc = STDERR
-`, Realm, dir, port, host, supported, master)
+`, realm, dir, port, host, supported, master)
 	for path, content := range map[string]string{k.Config(): krb5, k.profile(): kdc} {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			return nil, err
 		}
 	}
-	_, err = k.run(ctx, "kdb5_util", "create", "-s", "-r", Realm, "-P", "a password")
+	_, err = k.run(ctx, "kdb5_util", "create", "-s", "-r", realm, "-P", "a password")
 	return k, err
 }
 
@@ -129,7 +133,7 @@ func (k *KDC) Admin(ctx context.Context, script string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, path, "-r", Realm)
+	cmd := exec.CommandContext(ctx, path)
 	cmd.Env = append(os.Environ(), k.Environ()...)
 	cmd.Stdin = strings.NewReader(script)
 	output, err := cmd.CombinedOutput()
@@ -196,6 +200,23 @@ func Start(t testing.TB) *KDC {
 	k.serve(t)
 	t.Setenv("KRB5_CONFIG", k.Config())
 	return k
+}
+
+// StartTrusted runs a KDC of another realm until the test ends. Users of that realm can use the
+// services of k's realm. For both realms, KRB5_CONFIG must list both krb5.conf files.
+func (k *KDC) StartTrusted(t testing.TB, realm string) *KDC {
+	t.Helper()
+	trusted, err := newKDC(t.Context(), t.TempDir(), reserveAddress(t), "", realm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range []*KDC{k, trusted} {
+		if err := each.AddUser(t.Context(), "krbtgt/"+Realm+"@"+realm, "shared"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trusted.serve(t)
+	return trusted
 }
 
 // Shifted runs a second KDC of the same realm, whose clock differs by offset, such as "+10m",
