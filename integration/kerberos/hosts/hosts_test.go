@@ -14,9 +14,11 @@ import (
 	"flag"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -56,12 +58,13 @@ func TestHosts(t *testing.T) {
 	hadoop, err := shared.HadoopCluster(t.Context())
 	require.NoError(t, err)
 	c := &client{Cluster: hadoop, programs: t.TempDir(), cache: filepath.Join(t.TempDir(), "cache")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", c.programs+"/", "../../../cmd/yarn-submit", "../../../examples/wordcount")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", c.programs+"/", "../../../cmd/yarn-submit", "../../../examples/wordcount", "../../../examples/pi")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	require.NoError(t, c.Kerberos().Init(t.Context(), c.cache, cluster.Alice, cluster.Password))
 	t.Run("word count", c.testWordCount)
+	t.Run("a forged request for a page", c.testForgedPageRequest)
 	t.Run("ten minutes between the clocks", c.testSkew)
 }
 
@@ -132,8 +135,47 @@ func (c *client) testWordCount(t *testing.T) {
 	require.Equal(t, cluster.Alice, status.User)
 }
 
-// testSkew sets the KDC's clock ten minutes ahead and checks that a submission fails with the
-// reason.
+var pageInLog = regexp.MustCompile(`msg="serving the application's page" url=(http://\S+/)`)
+
+// testForgedPageRequest requests the page of alice's application directly from its
+// ApplicationMaster, with the web proxy's cookie. This host is not the proxy's, so the
+// ApplicationMaster must send the client to the proxy.
+func (c *client) testForgedPageRequest(t *testing.T) {
+	code, stdout, stderr := c.run(t, "submit", "--detach", "--num-executors", "1", c.programs+"/pi", "9000000")
+	require.Equal(t, 0, code, stderr)
+	id := strings.TrimSpace(stdout)
+	defer func() {
+		code, _, stderr := c.run(t, "kill", id)
+		require.Equal(t, 0, code, stderr)
+	}()
+	var found []string
+	require.Eventually(t, func() bool {
+		_, logs, _ := c.run(t, "logs", id)
+		found = pageInLog.FindStringSubmatch(logs)
+		return found != nil
+	}, testTimeout, 200*time.Millisecond)
+	proxy := "http://" + c.ResourceManager().Address(cluster.HTTP) + "/proxy/redirect/" + id + "/"
+	for _, request := range []struct{ method, path string }{{http.MethodGet, ""}, {http.MethodGet, "api/status"}, {http.MethodPut, "?action=kill"}} {
+		forged, err := http.NewRequestWithContext(t.Context(), request.method, found[1]+request.path, nil)
+		require.NoError(t, err)
+		forged.AddCookie(&http.Cookie{Name: "proxy-user", Value: cluster.Alice})
+		forged.Header.Set("X-Forwarded-For", c.ResourceManager().Address(cluster.HTTP))
+		response, err := http.DefaultTransport.RoundTrip(forged)
+		require.NoError(t, err)
+		content, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusFound, response.StatusCode, "%s", content)
+		require.Equal(t, proxy+request.path, response.Header.Get("Location"))
+		require.Less(t, len(content), 300, "only the link")
+	}
+	code, stdout, stderr = c.run(t, "status", "--json", id)
+	require.Equal(t, 0, code, stderr)
+	require.Contains(t, stdout, `"RUNNING"`)
+}
+
+// testSkew sets the KDC's clock ten minutes ahead, and then ten minutes back. Submissions with a
+// ticket and with a keytab must fail with the reason, which doctor must find, too.
 func (c *client) testSkew(t *testing.T) {
 	kdc := shared.Host(containers.KDC)
 	t.Cleanup(func() {
@@ -141,20 +183,29 @@ func (c *client) testSkew(t *testing.T) {
 		defer cancel()
 		require.NoError(t, shared.Heal(ctx))
 	})
-	require.NoError(t, kdc.SetClock(t.Context(), 10*time.Minute))
-	require.NoError(t, kdc.Stop(t.Context()))
-	require.NoError(t, kdc.Start(t.Context()))
-	require.Eventually(t, func() bool {
-		connection, err := net.Dial("tcp", c.Kerberos().Address)
-		if err == nil {
-			_ = connection.Close()
-		}
-		return err == nil
-	}, testTimeout, 20*time.Millisecond)
+	for _, ahead := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
+		require.NoError(t, kdc.SetClock(t.Context(), ahead))
+		require.NoError(t, kdc.Stop(t.Context()))
+		require.NoError(t, kdc.Start(t.Context()))
+		require.Eventually(t, func() bool {
+			connection, err := net.Dial("tcp", c.Kerberos().Address)
+			if err == nil {
+				_ = connection.Close()
+			}
+			return err == nil
+		}, testTimeout, 20*time.Millisecond)
 
-	code, _, stderr := c.run(t, "submit", c.programs+"/wordcount", "/user/alice/text", "/user/alice/none")
-	require.Equal(t, 3, code, stderr)
-	require.Contains(t, stderr, "the clocks of this machine and the KDC differ by more than five minutes")
-	require.Contains(t, stderr, "yarn-submit doctor")
-	require.NotContains(t, stderr, "uploaded")
+		const cause = "the clocks of this machine and the KDC differ by more than five minutes"
+		for _, login := range [][]string{nil, {"--principal", cluster.Alice, "--keytab", c.Keytab(cluster.Alice)}} {
+			args := append([]string{"submit"}, login...)
+			code, _, stderr := c.run(t, append(args, c.programs+"/wordcount", "/user/alice/text", "/user/alice/none")...)
+			require.Equal(t, 3, code, stderr)
+			require.Contains(t, stderr, cause)
+			require.Contains(t, stderr, "yarn-submit doctor")
+			require.NotContains(t, stderr, "uploaded")
+			code, stdout, stderr := c.run(t, append([]string{"doctor"}, login...)...)
+			require.Equal(t, 3, code, stderr)
+			require.Contains(t, stdout, cause)
+		}
+	}
 }
