@@ -39,7 +39,7 @@ type Finding struct {
 	Level  string `json:"level"`            // LevelOK, LevelWarning or LevelProblem
 	Result string `json:"found"`            // result of the check, or the cause of the problem
 	Key    string `json:"key,omitempty"`    // setting of Hadoop or bobbin on which the result depends; "" for none
-	Remedy string `json:"remedy,omitempty"` // advice for the user; "" if Result contains the advice or none is needed
+	Remedy string `json:"remedy,omitempty"` // advice for the user; "" if Level is LevelOK
 }
 
 const (
@@ -63,13 +63,15 @@ func RunDoctor(ctx context.Context, settings *config.Config, log *slog.Logger) [
 	e.ok("configuration", "fs.defaultFS is %s (%s)", e.hadoop.DefaultFS(), e.hadoop.Source("fs.defaultFS"))
 	e.cluster, err = newCluster(e.hadoop, settings, log)
 	if err != nil {
-		e.problem("login", err, "hadoop.security.authentication", "")
+		e.problem("login", err, "hadoop.security.authentication",
+			"kinit must succeed with this user or keytab and this krb5.conf, and hadoop.security.auth_to_local must know the principal")
 		return e.findings
 	}
 	defer e.cluster.Close()
 	e.login()
 	e.managers(ctx)
 	e.nameNodes(ctx)
+	e.proxyUser()
 	e.queues(ctx)
 	e.fileSystem(ctx)
 	return e.findings
@@ -82,6 +84,9 @@ type doctorRun struct {
 	cluster  *Cluster
 	log      *slog.Logger
 	findings []Finding
+
+	accepted      int   // number of daemons that have accepted the user
+	impersonation error // a daemon's error that the user may not be impersonated; nil for none
 }
 
 func (e *doctorRun) ok(check, format string, args ...any) {
@@ -109,7 +114,7 @@ func (e *doctorRun) login() {
 	}
 	d, err := identity.kerberos.Describe()
 	if err != nil {
-		e.problem("login", err, "", "")
+		e.problem("login", err, "", "get a new ticket or keytab")
 		return
 	}
 	e.ok("krb5.conf", "%s; the default realm is %s, its KDCs are %s", strings.Join(d.Config, ", "), cmp.Or(d.Realm, "not set"),
@@ -122,9 +127,6 @@ func (e *doctorRun) login() {
 		found += ", until " + d.Expires.Format(time.DateTime)
 	}
 	e.ok("login", "%s; the user in YARN and HDFS is %s", found, identity.User)
-	if identity.real != "" {
-		e.ok("proxy user", "%s acts for %s", identity.real, identity.User)
-	}
 	if !slices.ContainsFunc(d.Encryption, func(name string) bool { return strings.HasPrefix(name, "aes") }) {
 		e.warn("login", "permitted_enctypes in krb5.conf", "get a keytab or ticket with AES keys", "no key is of an AES type, which Hadoop's servers and KDCs may refuse")
 	}
@@ -133,11 +135,32 @@ func (e *doctorRun) login() {
 	}
 }
 
+// proxyUser adds a finding whether the ResourceManagers and the NameNodes have permitted the login
+// to impersonate the user.
+func (e *doctorRun) proxyUser() {
+	const check = "proxy user"
+	identity := e.cluster.identity
+	key := "hadoop.proxyuser." + identity.real + ".users"
+	remedy := "set it, and hadoop.proxyuser." + identity.real + ".hosts, in core-site.xml of the NameNodes and ResourceManagers"
+	switch {
+	case identity.real == "":
+	case e.impersonation != nil:
+		e.problem(check, e.impersonation, key, remedy)
+	case e.accepted == 0:
+		e.problem(check, errors.New("no daemon has answered that could permit it"), key, "see the findings about the ResourceManagers and NameNodes")
+	default:
+		e.ok(check, "%s acts for %s, which %d daemons permit", identity.real, identity.User, e.accepted)
+	}
+}
+
+// asOnCluster is the remedy for a missing or malformed address in Hadoop's configuration.
+const asOnCluster = "set it as in the cluster's own configuration"
+
 // managers checks the ResourceManagers' RPC servers and web servers.
 func (e *doctorRun) managers(ctx context.Context) {
 	addresses, err := e.hadoop.ResourceManagers("yarn.resourcemanager.address")
 	if err != nil {
-		e.problem("ResourceManager", err, "yarn.resourcemanager.address", "")
+		e.problem("ResourceManager", err, "yarn.resourcemanager.address", asOnCluster)
 		return
 	}
 	for _, address := range addresses {
@@ -148,7 +171,7 @@ func (e *doctorRun) managers(ctx context.Context) {
 		e.daemon(ctx, "ResourceManager "+address, address, "getClusterMetrics", managerPrincipal, options)
 	}
 	if addresses, err = e.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); err != nil {
-		e.problem("ResourceManager's REST API", err, "yarn.resourcemanager.webapp.address", "")
+		e.problem("ResourceManager's REST API", err, "yarn.resourcemanager.webapp.address", asOnCluster)
 		return
 	}
 	for _, address := range addresses {
@@ -157,7 +180,7 @@ func (e *doctorRun) managers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	if info, err := e.cluster.rest.ClusterInfo(ctx); err != nil {
-		e.problem("version", err, "", "")
+		e.problem("version", err, "yarn.resourcemanager.webapp.address", seeREST)
 	} else {
 		e.ok("version", "Hadoop %s, since %s", info.HadoopVersion, info.StartedOn.Format(time.DateTime))
 	}
@@ -172,7 +195,7 @@ func (e *doctorRun) nameNodes(ctx context.Context) {
 	}
 	addresses, err := e.hadoop.NameNodes(root)
 	if err != nil {
-		e.problem("NameNode", err, "dfs.namenode.rpc-address", "")
+		e.problem("NameNode", err, "dfs.namenode.rpc-address", asOnCluster)
 		return
 	}
 	for _, address := range addresses {
@@ -209,10 +232,14 @@ func (e *doctorRun) daemon(ctx context.Context, check, address, method, key stri
 	if errors.Is(err, ipc.StandbyException) {
 		standby, err = "; it is a standby", nil
 	}
+	if isImpersonation(err) {
+		e.impersonation = err
+	}
 	if err != nil {
-		e.problem(check, identity.explainProxy(err), key, "")
+		e.problem(check, err, key, "let this machine reach the address, and a daemon of this kind run there that accepts the user")
 		return
 	}
+	e.accepted++
 	if identity.Secure() {
 		how += ", protection " + string(protection)
 	}
@@ -232,7 +259,7 @@ func (e *doctorRun) web(ctx context.Context, address string) {
 	const key = "yarn.resourcemanager.webapp.address"
 	transport, err := yarnrest.Transport(e.hadoop)
 	if err != nil {
-		e.problem(check, err, "ssl.client.truststore.location", "")
+		e.problem(check, err, "ssl.client.truststore.location", "name a truststore that can be read, in ssl-client.xml")
 		return
 	}
 	defer closeIdle(transport)
@@ -252,7 +279,7 @@ func (e *doctorRun) web(ctx context.Context, address string) {
 	sent := time.Now()
 	response, err := get(transport)
 	if err != nil {
-		e.problem(check, err, key, "")
+		e.problem(check, err, key, "let this machine reach the address, and the ResourceManager run there; a certificate must be of an authority in ssl-client.xml's truststore")
 		return
 	}
 	if theirs, err := http.ParseTime(response.Header.Get("Date")); err == nil {
@@ -264,7 +291,8 @@ func (e *doctorRun) web(ctx context.Context, address string) {
 		response, err := get(login.RoundTripper(transport))
 		switch {
 		case err != nil:
-			e.problem(check, fmt.Errorf("it asks for Kerberos (SPNEGO): %w", err), key, "")
+			e.problem(check, fmt.Errorf("it asks for Kerberos (SPNEGO): %w", err), key,
+				"the KDC must know HTTP/<the server's host>, and this machine name the host so: see domain_realm, dns_canonicalize_hostname and rdns in krb5.conf")
 		case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
 			e.problem(check, fmt.Errorf("it asks for Kerberos (SPNEGO), and refuses the ticket of %s with %s", login.Principal(), response.Status),
 				"yarn.resourcemanager.webapp.spnego-principal", "the server's keytab must have the key of HTTP/<its host>, and its clock must be right")
@@ -279,6 +307,9 @@ func (e *doctorRun) web(ctx context.Context, address string) {
 		e.ok(check, "answers")
 	}
 }
+
+// seeREST is the remedy if a question to the ResourceManager's REST API fails.
+const seeREST = "see the findings about the REST API"
 
 func (e *doctorRun) clock(server string, difference time.Duration) {
 	size := difference.Abs().Round(time.Second)
@@ -299,19 +330,19 @@ func (e *doctorRun) queues(ctx context.Context) {
 	defer cancel()
 	scheduler, err := e.cluster.rest.Scheduler(ctx)
 	if err != nil {
-		e.problem("queues", err, "", "")
+		e.problem("queues", err, "yarn.resourcemanager.webapp.address", seeREST)
 		return
 	}
 	queue, err := chooseQueue(scheduler, config.Queue.In(e.settings), e.settings.IsSet(config.Queue.Name()), NewConsole(io.Discard))
 	if err != nil {
-		e.problem("queues", err, config.Queue.Name(), "")
+		e.problem("queues", err, config.Queue.Name(), "name one of the cluster's queues to which you may submit, with --queue")
 	} else {
 		e.ok("queues", "%s; applications go to %s", leafNames(scheduler), queue)
 	}
 	nodes, err := e.cluster.rest.Nodes(ctx, "RUNNING")
 	switch {
 	case err != nil:
-		e.problem("nodes", err, "", "")
+		e.problem("nodes", err, "yarn.resourcemanager.webapp.address", seeREST)
 	case len(nodes) == 0:
 		e.warn("nodes", "", "start NodeManagers", "no node is up: applications wait")
 	default:
@@ -320,13 +351,13 @@ func (e *doctorRun) queues(ctx context.Context) {
 	}
 	application, err := e.cluster.newApplication(ctx)
 	if err != nil {
-		e.problem("largest container", err, "", "")
+		e.problem("largest container", err, "yarn.resourcemanager.address", "see the findings about the ResourceManagers")
 		return
 	}
 	largest := application.MaximumAllocation
 	e.ok("largest container", "%d MiB and %d cores", largest.MemoryMB, largest.VCores)
 	if err := checkSizes(e.settings, largest); err != nil {
-		e.problem("largest container", err, "", "")
+		e.problem("largest container", err, "yarn.scheduler.maximum-allocation-mb", "ask for less memory and fewer cores")
 	}
 }
 

@@ -26,7 +26,7 @@ func (e *doctorRun) fileSystem(ctx context.Context) {
 		err = stager.makeBase(ctx)
 	}
 	if err != nil {
-		e.problem("staging directory", err, config.StagingDir.Name(), "")
+		e.problem("staging directory", err, config.StagingDir.Name(), "have an administrator make your home directory in HDFS, or name another directory")
 		return
 	}
 	e.ok("staging directory", "%s", stager.base)
@@ -84,6 +84,7 @@ func CopyBlock(ctx context.Context, files *storage.Files, dir string) (err error
 // HADOOP_TOKEN_FILE_LOCATION is set, token instead checks the token in that file.
 func (e *doctorRun) token(ctx context.Context, files *storage.Files, uri string) {
 	const check = "delegation token"
+	const remedy = "set it to the ResourceManager's principal, which must be the token's renewer; see also the findings about the NameNodes"
 	if !e.cluster.identity.Secure() {
 		return
 	}
@@ -91,7 +92,7 @@ func (e *doctorRun) token(ctx context.Context, files *storage.Files, uri string)
 	var err error
 	if e.cluster.identity.kerberos != nil {
 		if renewer, err = e.cluster.renewer(); err != nil {
-			e.problem(check, err, managerPrincipal, "")
+			e.problem(check, err, managerPrincipal, remedy)
 			return
 		}
 	}
@@ -106,12 +107,12 @@ func (e *doctorRun) token(ctx context.Context, files *storage.Files, uri string)
 		err = files.CancelToken(ctx, uri, token)
 	}
 	if err != nil {
-		e.problem(check, err, managerPrincipal, "")
+		e.problem(check, err, managerPrincipal, remedy)
 		return
 	}
 	identifier, err := token.ParseIdentifier()
 	if err != nil {
-		e.problem(check, err, "", "")
+		e.problem(check, err, managerPrincipal, remedy)
 		return
 	}
 	end := identifier.MaxDate.Format(time.DateTime)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ func TestDoctorFindsWhatDoesNotAnswer(t *testing.T) {
 	e.queues(t.Context())
 	levels := map[string]string{}
 	for _, finding := range e.findings {
+		require.Equal(t, finding.Level == LevelOK, finding.Remedy == "", "%+v", finding)
 		levels[finding.Check] = finding.Level
 	}
 	require.Equal(t, LevelProblem, levels["ResourceManager 127.0.0.1:1"], "%+v", e.findings)
@@ -36,6 +38,34 @@ func TestDoctorFindsWhatDoesNotAnswer(t *testing.T) {
 	require.Equal(t, LevelOK, levels["clock"])
 	require.Equal(t, LevelOK, levels["queues"])
 	require.Equal(t, LevelOK, levels["nodes"])
+}
+
+func TestDoctorSaysWhetherTheProxyUserIsPermitted(t *testing.T) {
+	f := newFakeYARN(t)
+	refused := errors.New("User: gateway is not allowed to impersonate bob")
+	for name, test := range map[string]struct {
+		run   doctorRun
+		level string
+		want  string // expected part of the result
+	}{
+		"permitted":  {doctorRun{accepted: 2}, LevelOK, "gateway acts for bob, which 2 daemons permit"},
+		"refused":    {doctorRun{accepted: 1, impersonation: refused}, LevelProblem, "is not allowed to impersonate bob"},
+		"no answers": {doctorRun{}, LevelProblem, "no daemon has answered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.run.cluster = f.cluster(nil)
+			test.run.cluster.identity = &Identity{User: "bob", real: "gateway", secure: true}
+			test.run.proxyUser()
+			require.Len(t, test.run.findings, 1)
+			finding := test.run.findings[0]
+			require.Equal(t, test.level, finding.Level)
+			require.Contains(t, finding.Result, test.want)
+			require.Equal(t, test.level == LevelOK, finding.Remedy == "")
+			if test.level == LevelProblem {
+				require.Equal(t, "hadoop.proxyuser.gateway.users", finding.Key)
+			}
+		})
+	}
 }
 
 func TestDoctorComparesClocks(t *testing.T) {

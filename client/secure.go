@@ -230,11 +230,16 @@ func closeIdle(transport http.RoundTripper) {
 	}
 }
 
+// isImpersonation reports whether err means that a daemon does not allow a user to impersonate
+// another one. NameNodes, ResourceManagers and web servers use the same words.
+func isImpersonation(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "is not allowed to impersonate")
+}
+
 // explainProxy returns err. If the cluster does not allow i.real to impersonate i.User,
 // explainProxy adds advice to the error.
 func (i *Identity) explainProxy(err error) error {
-	// NameNodes, ResourceManagers and web servers use the same words.
-	if i.real == "" || err == nil || !strings.Contains(err.Error(), "is not allowed to impersonate") {
+	if i.real == "" || !isImpersonation(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %s may act for %s if hadoop.proxyuser.%[2]s.users and hadoop.proxyuser.%[2]s.hosts permit it, "+

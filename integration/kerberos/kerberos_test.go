@@ -75,6 +75,7 @@ func TestClusters(t *testing.T) {
 				s.testProxyUser(t)
 				s.testTokenFile(t)
 				s.testStandalone(t)
+				s.testDoctorOfOthers(t)
 			case "REST and privacy":
 				s.testMissingWebPrincipal(t)
 				t.Run("while tokens end", s.testApplicationsOutliveTokens)

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
@@ -43,10 +46,13 @@ func (s *kerberosCluster) testRefused(t *testing.T, name string, refused refused
 		require.NotContains(t, r.stderr, "uploaded")
 		require.NotContains(t, r.stderr, "submitted")
 
-		r = s.runWith(t, refused.environ, append([]string{"doctor"}, refused.flags...)...)
-		require.Equal(t, 3, r.code, r.stderr)
-		require.Regexp(t, `(?m)^PROBLEM `, r.stdout)
-		require.Contains(t, r.stdout, refused.cause)
+		found := ""
+		for _, finding := range s.doctor(t, 3, refused.environ, refused.flags...) {
+			if finding.Level == client.LevelProblem {
+				found += finding.Result + "\n"
+			}
+		}
+		require.Contains(t, found, refused.cause)
 	})
 }
 
@@ -124,20 +130,26 @@ func (s *kerberosCluster) testBadLogins(t *testing.T) {
 // testMissingWebPrincipal submits while the KDC has no principal for the ResourceManager's web
 // server, which requires Kerberos.
 func (s *kerberosCluster) testMissingWebPrincipal(t *testing.T) {
-	s.testMissingService(t, "HTTP/127.0.0.1", nil)
+	names, err := net.LookupAddr("127.0.0.1")
+	require.NoError(t, err)
+	byDNS := filepath.Join(t.TempDir(), "krb5.conf")
+	require.NoError(t, os.WriteFile(byDNS, []byte("[libdefaults]\ndns_canonicalize_hostname = true\nrdns = true\n"), 0o600))
+	s.testMissingService(t, "HTTP/127.0.0.1", nil, "tried HTTP/127.0.0.1, as DNS names the host nothing else")
+	s.testMissingService(t, "HTTP/127.0.0.1", []string{"KRB5_CONFIG=" + byDNS + ":" + s.Kerberos().Config()}, "tried HTTP/127.0.0.1, HTTP/"+strings.TrimSuffix(names[0], "."))
 	s.requireNothingStaged(t)
 }
 
-// testMissingService submits while the KDC has no principal for the given service.
-func (s *kerberosCluster) testMissingService(t *testing.T, service string, environ []string) {
+// testMissingService submits while the KDC has no principal for the given service. details are
+// further texts that the error must contain.
+func (s *kerberosCluster) testMissingService(t *testing.T, service string, environ []string, details ...string) {
 	rename := func(from, to string) {
 		require.NoError(t, s.Kerberos().Admin(t.Context(), fmt.Sprintf("renprinc -force %s %s\n", from, to)))
 	}
 	rename(service, "gone")
 	defer rename("gone", service)
-	s.testRefused(t, "no principal "+service, refusedSubmission{
-		cause: "get a ticket for " + service + ": the KDC does not know the service's principal", environ: environ,
-	})
+	for _, cause := range append(details, "get a ticket for "+service+": the KDC does not know the service's principal") {
+		s.testRefused(t, "no principal "+service, refusedSubmission{cause: cause, environ: environ})
+	}
 }
 
 // requireNothingStaged checks that alice has no staged files and no cached uploads.
