@@ -124,6 +124,12 @@ func (s *kerberosCluster) testBadLogins(t *testing.T) {
 
 	time.Sleep(time.Until(expires))
 	s.testRefused(t, "an expired ticket", refusedSubmission{cause: "expired at", environ: expired})
+
+	r := s.runWith(t, ticket, "submit", "--deploy-mode", "client", "--conf", "yarn.unmanagedAM.enabled=true", s.programs+"/pi", "4")
+	require.Equal(t, 2, r.code, r.stderr)
+	require.Contains(t, r.stderr, "yarn.unmanagedAM.enabled=true: on a cluster with Kerberos the ResourceManager gives an unmanaged ApplicationMaster no token")
+	require.NotContains(t, r.stderr, "uploaded")
+	require.NotContains(t, r.stderr, "submitted")
 	s.requireNothingStaged(t)
 }
 
