@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,4 +84,60 @@ func (s *kerberosCluster) testCommands(t *testing.T) {
 	require.Len(t, listed, 1)
 	require.Equal(t, id, listed[0].ApplicationID)
 	require.True(t, status.Times.Submitted.Equal(listed[0].Started))
+	s.testCommandsOfAJob(t)
+}
+
+// testCommandsOfAJob submits a job file, and runs commands about the application while it runs and
+// when it has ended.
+func (s *kerberosCluster) testCommandsOfAJob(t *testing.T) {
+	dir := t.TempDir()
+	release, job, lines := filepath.Join(dir, "release"), filepath.Join(dir, "job.yaml"), filepath.Join(dir, "lines")
+	require.NoError(t, os.WriteFile(job, []byte("name: described\nsteps:\n  wait:\n    command: until test -e "+release+"; do sleep 0.1; done; echo released\n"), 0o600))
+	require.NoError(t, os.WriteFile(lines, []byte("b\na\nb\n"), 0o600))
+	login := []string{"--num-executors", "1"}
+	if s.shortTokens() {
+		login = append(login, s.keytab(cluster.Alice)...)
+	}
+	r := s.run(t, append([]string{"run", "--detach", job}, login...)...)
+	require.Equal(t, 0, r.code, r.stderr)
+	s.submitted++
+	id := strings.TrimSpace(r.stdout)
+	require.Equal(t, id, s.running(t, "described"))
+
+	var following sync.WaitGroup
+	defer following.Wait()
+	var followed commandResult
+	following.Go(func() { followed = s.run(t, "logs", "--follow", id) })
+	profile := s.run(t, "profile", "--driver", "--type", "heap", "-o", filepath.Join(dir, "heap"), id)
+	targets := s.run(t, "metrics-sd")
+	require.NoError(t, os.WriteFile(release, nil, 0o600))
+	if s.options.SPNEGO {
+		require.Equal(t, 0, profile.code, profile.stderr)
+	} else {
+		require.Equal(t, 3, profile.code, profile.stderr)
+		require.Contains(t, profile.stderr, "may not see this application", "the web proxy does not know alice")
+	}
+	require.Equal(t, 0, targets.code, targets.stderr)
+	require.Contains(t, targets.stdout, `"application_id": "`+id+`"`)
+	following.Wait()
+	require.Equal(t, 0, followed.code, followed.stderr)
+	require.Contains(t, followed.stdout, "released")
+
+	s.submitted++
+	for _, command := range []struct {
+		args []string
+		want string // expected text on stdout
+	}{
+		{[]string{"wait", id}, ""},
+		{[]string{"history", "--json"}, id},
+		{[]string{"report", "-o", "-", id}, id},
+		{[]string{"fs", "put", lines, "/user/alice/lines"}, ""},
+		{append(append([]string{"stream"}, login...), "--map", "cat", "--reduce", "wc -l", "/user/alice/lines", "/user/alice/streamed"), ""},
+		{[]string{"fs", "cat", "/user/alice/streamed/part-*"}, "3"},
+		{[]string{"fs", "rm", "-r", "/user/alice/streamed"}, ""},
+	} {
+		r := s.run(t, command.args...)
+		require.Equal(t, 0, r.code, "%v: %s", command.args, r.stderr)
+		require.Contains(t, r.stdout, command.want, command.args)
+	}
 }
