@@ -47,7 +47,7 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 		}
 	}()
 	steady := func(mode, dir string, rounds []string, login ...string) commandResult {
-		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "1", "--name", "steady-" + dir}, login...)
+		args := append([]string{"submit", "--verbose", "--deploy-mode", mode, "--num-executors", "1", "--name", "steady-" + dir}, login...)
 		return s.run(t, append(append(args, s.programs+"/steady", "/user/alice/"+dir), rounds...)...)
 	}
 	manyRounds := []string{strconv.Itoa(steadyRounds), steadyPause.String(), gate} // they run until their secrets have been searched for
@@ -93,10 +93,16 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 	openGate()
 	s.testOtherUsersAreRefused(t)
 	s.testCommands(t)
+	s.testStandaloneOutlivesTokens(t)
 
 	long.Wait()
 	require.Greater(t, time.Since(began), 5*tokenLifetime)
 	s.testEventLogsHide(t, hidden)
+	for _, found := range hidden {
+		for name, result := range results {
+			found.requireNotIn(t, "output of yarn-submit: "+name, []byte(result.stdout+result.stderr))
+		}
+	}
 	s.testMasterRecovers(t, restarting)
 	files := s.filesOf(t, cluster.Alice)
 	for _, mode := range []string{"cluster", "client"} {

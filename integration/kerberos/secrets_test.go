@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -226,12 +227,19 @@ func (s *kerberosCluster) secretsOf(t *testing.T, id string) secrets {
 	}
 	require.Equal(t, 1, masters)
 	require.Contains(t, found, "the executors' secret")
-	keys, err := keytab.Load(s.Keytab(cluster.Alice))
+	maps.Copy(found, s.keysOf(t, cluster.Alice))
+	require.GreaterOrEqual(t, len(found), 4)
+	return found
+}
+
+// keysOf returns the keys in a user's keytab.
+func (s *kerberosCluster) keysOf(t *testing.T, user string) secrets {
+	found := secrets{}
+	keys, err := keytab.Load(s.Keytab(user))
 	require.NoError(t, err)
 	for _, entry := range keys.Entries {
 		found["key of "+entry.String()] = entry.Key.KeyValue
 	}
-	require.GreaterOrEqual(t, len(found), 4)
 	return found
 }
 
