@@ -1,6 +1,10 @@
 package kerberos
 
 import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,3 +98,31 @@ func FuzzEstablish(f *testing.F) {
 		}
 	})
 }
+
+// FuzzKCM reads a ticket cache from a daemon whose answers are arbitrary.
+func FuzzKCM(f *testing.F) {
+	answer := func(code int32, content string) []byte {
+		reply := binary.BigEndian.AppendUint32(nil, uint32(4+len(content)))
+		return append(binary.BigEndian.AppendUint64(reply, uint64(uint32(code))), content...)
+	}
+	principal := "\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01R\x00\x00\x00\x01a"
+	f.Add(slices.Concat(answer(0, "1000\x00"), answer(0, principal), answer(0, strings.Repeat("i", kcmCredentialID)), answer(0, principal+principal+strings.Repeat("\x00", 64))))
+	f.Add(slices.Concat(answer(0, "1000\x00"), answer(0, principal), answer(0, "")))
+	f.Add(answer(kcmNoCache, ""))
+	f.Add([]byte("\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, answers []byte) {
+		for _, name := range []string{"", "1000"} {
+			content, err := readCacheFrom(daemonThatSays{bytes.NewReader(answers)}, name)
+			if err != nil {
+				require.Empty(t, content)
+				continue
+			}
+			_, _ = parseCache("KCM:"+name, content)
+		}
+	})
+}
+
+// daemonThatSays is a connection to a daemon that answers without regard to the requests.
+type daemonThatSays struct{ io.Reader }
+
+func (daemonThatSays) Write(request []byte) (int, error) { return len(request), nil }

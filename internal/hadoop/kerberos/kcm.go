@@ -48,13 +48,18 @@ func readKCM(socket, name string) ([]byte, error) {
 	if err := conn.SetDeadline(time.Now().Add(kcmTimeout)); err != nil {
 		return nil, err
 	}
+	return readCacheFrom(conn, name)
+}
+
+// readCacheFrom is readKCM with a connection to the daemon.
+func readCacheFrom(conn io.ReadWriter, name string) (content []byte, err error) {
 	cache := append([]byte(name), 0)
 	if name == "" {
 		if cache, err = askKCM(conn, kcmGetDefaultCache, nil); err != nil {
 			return nil, err
 		}
 	}
-	content := []byte{5, 4, 0, 0} // format version 4, with an empty header
+	content = []byte{5, 4, 0, 0} // format version 4, with an empty header
 	principal, err := askKCM(conn, kcmGetPrincipal, cache)
 	if err != nil {
 		return nil, err
