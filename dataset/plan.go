@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -41,11 +42,22 @@ var definitions = struct {
 	sync.Mutex
 	byName      map[string]definition
 	checkpoints map[string]definition // plan functions that read checkpoints of the data sets of a definition, by its name
-}{byName: map[string]definition{}, checkpoints: map[string]definition{}}
+	used        map[string]bool       // names for which describePlan was called
+}{byName: map[string]definition{}, checkpoints: map[string]definition{}, used: map[string]bool{}}
+
+// firstUse reports whether this is the first call with the name.
+func firstUse(name string) bool {
+	definitions.Lock()
+	defer definitions.Unlock()
+	used := definitions.used[name]
+	definitions.used[name] = true
+	return !used
+}
 
 // Define registers a plan function under a name, which must be unique in the program. Call
 // Define in the initializer of a package variable: executors do not run the driver
-// function, but need the plan function too. bobbin.Main reports invalid names and types.
+// function, but need the plan function too. bobbin.Main reports invalid names and types. If
+// Define is called after bobbin.Main, actions on the data sets of the definition fail.
 //
 // The plan function describes a data set: it only calls functions of this package. It runs
 // in the driver and in each executor, and must describe the same operators each time. So it
@@ -53,6 +65,9 @@ var definitions = struct {
 // may. Arguments are encoded as CBOR, which transfers exported fields. Arguments, and
 // fields of them, can be data sets of other plans.
 func Define[A, T any](name string, plan func(p *Plan, arguments A) *Of[T]) *Definition[A, T] {
+	if function.Closed() {
+		return &Definition[A, T]{name: name} // With reports that the program has no such plan
+	}
 	definitions.Lock()
 	defer definitions.Unlock()
 	err := codec.Check(reflect.TypeFor[A]())
@@ -98,26 +113,42 @@ func (d *Definition[A, T]) With(session *bobbin.Session, arguments A) *Of[T] {
 	return describePlan[T](session, d.name, encoded, parents)
 }
 
-// describePlan runs a plan function for the driver function, twice, to check that it
+// The first time that a plan function runs for the driver function, it runs maxTraces times, or
+// fewer times if these take longer than tracingTime. Later it runs minTraces times. Go iterates
+// over a map of two elements in the same order in 7 of 8 cases, so two runs would rarely show
+// that a plan function depends on it.
+const (
+	minTraces   = 2
+	maxTraces   = 64
+	tracingTime = 50 * time.Millisecond
+)
+
+// describePlan runs a plan function for the driver function, several times, to check that it
 // describes the same operators each time. parents are the handles of the data sets and
 // broadcast values among the arguments.
 func describePlan[T any](session *bobbin.Session, name string, arguments []byte, parents []*handle) *Of[T] {
-	id := lastPlan.Add(1)
-	first, _, err := trace(id, name, arguments)
-	if err != nil {
-		return &Of[T]{err: err}
+	id, began, traces := lastPlan.Add(1), time.Now(), minTraces
+	if firstUse(name) {
+		traces = maxTraces
 	}
-	second, result, err := trace(id, name, arguments)
-	if err != nil {
-		return &Of[T]{err: err}
+	var p *Plan
+	var result any
+	var fingerprint []string
+	for i := 0; i < traces && (i < minTraces || time.Since(began) < tracingTime); i++ {
+		var err error
+		if p, result, err = trace(id, name, arguments); err != nil {
+			return &Of[T]{err: err}
+		}
+		if i == 0 {
+			fingerprint = p.fingerprint()
+		} else if err := p.checkEqual(fingerprint); err != nil {
+			return &Of[T]{err: err}
+		}
 	}
-	if err := second.checkEqual(first.fingerprint()); err != nil {
-		return &Of[T]{err: err}
-	}
-	plans.add(second)
+	plans.add(p)
 	described := *result.(*Of[T])
 	described.session = session
-	described.handle = newHandle(session, second, parents)
+	described.handle = newHandle(session, p, parents)
 	return &described
 }
 

@@ -27,6 +27,7 @@ func Main(run func(ctx context.Context) error) int {
 	if err := function.Problems(); err != nil {
 		return exit(client.UsageError(err))
 	}
+	function.Close()
 	switch role := launch.Role(os.Getenv(launch.EnvRole)); role {
 	case launch.RoleAM:
 		return am.Main(driverOf(run))

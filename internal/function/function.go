@@ -64,13 +64,18 @@ var registry = struct {
 	sync.RWMutex
 	bodies   map[string]Body
 	problems []error
+	closed   bool // see Close
 }{bodies: map[string]Body{}}
 
 // Register registers a body under a unique name. It returns no error, because initializers of
-// package variables cannot return one; errors are returned by Problems.
+// package variables cannot return one; errors are returned by Problems. After Close it has no
+// effect.
 func Register(name string, body Body) {
 	registry.Lock()
 	defer registry.Unlock()
+	if registry.closed {
+		return
+	}
 	if name == "" {
 		registry.problems = append(registry.problems, errors.New("a function needs a name"))
 		return
@@ -94,6 +99,21 @@ func Problems() error {
 	registry.RLock()
 	defer registry.RUnlock()
 	return errors.Join(registry.problems...)
+}
+
+// Close ends registration. A process calls it before it runs the driver function: executors,
+// which do not run this function, would not have what it registers.
+func Close() {
+	registry.Lock()
+	defer registry.Unlock()
+	registry.closed = true
+}
+
+// Closed reports whether Close was called.
+func Closed() bool {
+	registry.RLock()
+	defer registry.RUnlock()
+	return registry.closed
 }
 
 // Lookup returns the body registered under name, or an error that lists all names.

@@ -13,7 +13,7 @@ func TestRegistry(t *testing.T) {
 	t.Cleanup(func() { // so that go test -count=2 passes
 		clear(registry.bodies)
 		clear(values.names)
-		registry.problems = nil
+		registry.problems, registry.closed = nil, false
 	})
 	body := func(context.Context, Call) ([]byte, error) { return []byte("called"), nil }
 	Register("good", body)
@@ -35,4 +35,10 @@ func TestRegistry(t *testing.T) {
 	require.ErrorContains(t, Problems(), `function "bad": a channel cannot travel`)
 
 	t.Run("names of values", testNamesOfValues)
+
+	Close()
+	require.True(t, Closed())
+	Register("late", body)
+	_, err = Lookup("late")
+	require.ErrorContains(t, err, `no function "late"`)
 }
