@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -109,16 +110,34 @@ func TestInputFilesThatChangeDuringAJob(t *testing.T) {
 	}
 }
 
+// TestManySmallFiles also checks how much memory the driver needs for each file while the
+// session is open.
 func TestManySmallFiles(t *testing.T) {
-	const files = 2000
+	const files, directories = 100_000, 10
 	directory := t.TempDir()
-	for i := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(directory, fmt.Sprint(i)), []byte("to be or not to be\n"), 0o600))
+	for i := range directories {
+		first := filepath.Join(directory, fmt.Sprint(i), "0")
+		require.NoError(t, os.Mkdir(filepath.Dir(first), 0o700))
+		require.NoError(t, os.WriteFile(first, []byte("to be or not to be\n"), 0o600))
+		for j := 1; j < files/directories; j++ { // links are made faster than files
+			require.NoError(t, os.Link(first, filepath.Join(filepath.Dir(first), fmt.Sprint(j))))
+		}
 	}
 	run(t, func(ctx context.Context, session *bobbin.Session) {
-		lines, err := wordCount.With(session, directory).Collect(ctx)
+		before := liveHeap()
+		lines := textLines.With(session, directory)
+		n, err := lines.Len(ctx)
 		require.NoError(t, err)
-		require.Len(t, lines, 4)
-		require.Contains(t, lines, fmt.Appendf(nil, "be\t%d", 2*files))
+		require.EqualValues(t, files, n)
+		require.Less(t, float64(liveHeap()-before)/files, 500.0, "bytes of memory for each file")
+		runtime.KeepAlive(lines)
 	})
+}
+
+// liveHeap returns the size of the objects that are reachable, in bytes.
+func liveHeap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

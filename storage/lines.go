@@ -9,8 +9,8 @@ import (
 	"math"
 )
 
-// lineBuffer is the initial size in bytes of the buffer for lines. The buffer grows for longer
-// lines.
+// lineBuffer is the largest initial size in bytes of the buffer for lines. The buffer grows for
+// longer lines.
 const lineBuffer = 256 << 10
 
 // maxIdleReads is the largest number of consecutive reads that return neither bytes nor an
@@ -36,7 +36,11 @@ func (s Split) LinesUpTo(ctx context.Context, limit int) iter.Seq2[[]byte, error
 		}
 		defer func() { _ = r.Close() }()
 		tooLong := fmt.Errorf("%s: a line is longer than %d bytes, the limit", s, limit)
-		scanLines(r, make([]byte, lineBuffer), limit, tooLong, yield)
+		size := int64(lineBuffer)
+		if s.Compression == "" {
+			size = min(size, s.Length+1) // with room for the end of the file to be read
+		}
+		scanLines(r, make([]byte, size), limit, tooLong, yield)
 	}
 }
 
