@@ -4,9 +4,14 @@ package acceptance
 
 import (
 	"bytes"
+	"cmp"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,7 +60,7 @@ func TestStreamIsExactThoughAnExecutorDies(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "killed")
 	done := commandLine{directory: workingDirectory(t, streamScripts), args: []string{
 		"stream", "--map", "awk -f words.awk", "--combine", "./sum.sh", "--reduce", "./sum.sh", "--files", "words.awk", "--env", "MARK=" + mark,
-		"--reducers", "3", "--num-executors", "2", "--executor-memory", "256m", "--conf", "executor.maxNumFailures=5", in, out,
+		"--reducers", "3", "--num-executors", "2", "--executor-memory", "256m", "--conf", "executor.maxNumFailures=5", "--conf", "shuffle.service=off", in, out,
 	}}.run(t)
 	require.Equal(t, 0, done.code)
 	assert.FileExists(t, mark, "an executor was killed")
@@ -72,6 +77,66 @@ func TestStreamIsExactThoughAnExecutorDies(t *testing.T) {
 	logs := yarnSubmit(t, "logs", id)
 	assert.Contains(t, logs.stdout, fmt.Sprintf("counter words/different %d\ncounter words/mapped %d\n", len(words), mapped), "each task counts once")
 	assertNothingLeft(t, id)
+}
+
+// TestAStreamingStepSortsAndCompresses runs a job file whose step sorts the numbers of each name.
+func TestAStreamingStepSortsAndCompresses(t *testing.T) {
+	t.Parallel()
+	in, out := outputPath(t), outputPath(t)
+	var input, want []string
+	for i := range 60 {
+		name, number := fmt.Sprint("name-", i%5), i*7%60
+		input = append(input, fmt.Sprintf("%s,%d,x\n", name, number))
+		want = append(want, fmt.Sprintf("%s,%d\tx\n", name, number))
+	}
+	require.NoError(t, shared.put(t.Context(), in, []byte(strings.Join(input, ""))))
+	job := fmt.Sprintf(`steps:
+  sort:
+    stream:
+      input: [%s]
+      output: %s
+      map: [cat]
+      reduce: [cat]
+      separator: ","
+      key_fields: 2
+      sort: -k1,1 -k2,2nr
+      partition: -k1,1
+      reducers: 2
+      compress: gzip
+`, in, out)
+	done := commandLine{directory: workingDirectory(t, map[string]string{"job.yaml": job}),
+		args: []string{"run", "--num-executors", "1", "--executor-memory", "256m", "job.yaml"}}.run(t)
+	require.Equal(t, 0, done.code, done.stderr)
+	number := func(line string) (name string, n int) {
+		name, rest, _ := strings.Cut(line, ",")
+		_, err := fmt.Sscanf(rest, "%d\tx\n", &n)
+		require.NoError(t, err, "%q", line)
+		return name, n
+	}
+	var got []string
+	parts := map[string]int{} // by name
+	for part := range 2 {
+		content, err := gzip.NewReader(strings.NewReader(readHDFS(t, fmt.Sprintf("%s/part-%05d.gz", out, part))))
+		require.NoError(t, err)
+		text, err := io.ReadAll(content)
+		require.NoError(t, err)
+		lines := slices.Collect(strings.Lines(string(text)))
+		assert.True(t, slices.IsSortedFunc(lines, func(a, b string) int {
+			nameA, a1 := number(a)
+			nameB, b1 := number(b)
+			return cmp.Or(strings.Compare(nameA, nameB), b1-a1)
+		}), "%s", text)
+		for _, line := range lines {
+			name, _ := number(line)
+			if other, seen := parts[name]; seen {
+				assert.Equal(t, other, part, "%s is in two parts", name)
+			}
+			parts[name] = part
+		}
+		got = append(got, lines...)
+	}
+	assert.ElementsMatch(t, want, got)
+	assertNothingLeft(t, done.applicationID(t))
 }
 
 func TestStreamReturnsTheExitStatus(t *testing.T) {
