@@ -140,8 +140,8 @@ func startGates(t *testing.T, args ...string) (running *submitted, open func(nam
 }
 
 var (
-	jobLink      = regexp.MustCompile(`page=job&amp;id=(\d+)`)
-	executorLink = regexp.MustCompile(`page=executor&amp;id=(\w+)`)
+	jobLink      = regexp.MustCompile(`id=(\d+)&amp;page=job"`)
+	executorLink = regexp.MustCompile(`id=(\w+)&amp;page=executor"`)
 )
 
 // awaitLink waits until a page has a link, and returns the id to which the link leads.
