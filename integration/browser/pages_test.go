@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 	"github.com/bobbin-yarn/bobbin/internal/ui"
 	"github.com/bobbin-yarn/bobbin/internal/ui/uitest"
 )
@@ -33,9 +34,11 @@ func open(t *testing.T) *Browser {
 // returns the server's URL.
 func serve(t *testing.T, snapshot func() *events.Snapshot) string {
 	t.Helper()
-	server, err := ui.ServeLocally(0, ui.New(ui.Options{Snapshot: snapshot, Streams: true, Now: func() time.Time { return uitest.Later }, Kill: &ui.Kill{
-		User: func(*http.Request) (string, bool) { return "ann", true },
-	}}), nil)
+	server, err := ui.ServeLocally(0, ui.New(ui.Options{
+		Snapshot: snapshot, Streams: true, Now: func() time.Time { return uitest.Later },
+		Kill:    &ui.Kill{User: func(*http.Request) (string, bool) { return "ann", true }},
+		Profile: func(context.Context, profiling.Request) ([]byte, error) { return uitest.Profile() },
+	}), nil)
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
 	return server.URL()
@@ -54,6 +57,7 @@ func TestHostileNames(t *testing.T) {
 		}
 		require.NoError(t, b.CheckPage(t.Context(), hostile, "?"+query, nil), name)
 	}
+	require.NoError(t, b.CheckPage(t.Context(), hostile, ProfilePage, nil))
 }
 
 // TestPages opens all pages in both colour schemes.
@@ -69,6 +73,7 @@ func TestPages(t *testing.T) {
 			}
 			require.NoError(t, b.CheckPage(t.Context(), address, "?"+query, nil), "%s, %s", name, scheme)
 		}
+		require.NoError(t, b.CheckPage(t.Context(), address, ProfilePage, nil), scheme)
 	}
 }
 
