@@ -20,20 +20,22 @@ const cacheVariable = "KRB5CCNAME"
 // from is the setting that determines the name, for error messages.
 func (s *settings) loadCache() (cache *credentials.CCache, name, from string, err error) {
 	name, from = s.nameOfCache()
-	if kept, byDaemon := strings.CutPrefix(name, kcmPrefix); byDaemon {
-		content, err := readKCM(cmp.Or(s.kcmSocket, kcmSocket), kept)
-		if err != nil {
-			return nil, name, from, fmt.Errorf("%s: %w", name, err)
+	var content []byte
+	switch kind, kept, _ := strings.Cut(name, ":"); kind {
+	case "KCM":
+		content, err = readKCM(cmp.Or(s.kcmSocket, kcmSocket), kept)
+	case "KEYRING":
+		content, err = readKeyring(kept)
+	default:
+		if name, err = cacheFile(name, from); err != nil {
+			return nil, name, from, err
 		}
-		cache, err = parseCache(name, content)
-		return cache, name, from, err
+		if content, err = os.ReadFile(name); err != nil {
+			return nil, name, from, err
+		}
 	}
-	if name, err = cacheFile(name, from); err != nil {
-		return nil, name, from, err
-	}
-	content, err := os.ReadFile(name)
 	if err != nil {
-		return nil, name, from, err
+		return nil, name, from, fmt.Errorf("%s: %w", name, err)
 	}
 	cache, err = parseCache(name, content)
 	return cache, name, from, err
@@ -68,7 +70,7 @@ func cacheFile(name, from string) (string, error) {
 		}
 		return path, nil
 	}
-	return "", fmt.Errorf("the ticket cache is %s (%s), and bobbin reads caches of the types FILE, DIR and KCM only: "+
+	return "", fmt.Errorf("the ticket cache is %s (%s), and bobbin reads caches of the types FILE, DIR, KCM and KEYRING only: "+
 		"export %s=FILE:$HOME/.krb5cc and run kinit, or use --principal with --keytab", name, from, cacheVariable)
 }
 

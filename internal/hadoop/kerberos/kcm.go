@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	kcmPrefix = "KCM:"
 	// kcmSocket is the default socket of the KCM daemon, which stores ticket caches. The
 	// setting kcm_socket in krb5.conf overrides it.
 	kcmSocket = "/var/run/.heim_org.h5l.kcm-socket"

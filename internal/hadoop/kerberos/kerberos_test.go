@@ -121,9 +121,9 @@ func TestCachesThatCannotBeRead(t *testing.T) {
 	for n := range len(content) {
 		_, _ = parseCache("cache", content[:n])
 	}
-	t.Setenv(cacheVariable, "KEYRING:persistent:0")
+	t.Setenv(cacheVariable, "MEMORY:0")
 	_, err = Open(t.Context(), Options{})
-	require.ErrorContains(t, err, "the ticket cache is KEYRING:persistent:0 (KRB5CCNAME), and bobbin reads caches of the types FILE, DIR and KCM only: "+
+	require.ErrorContains(t, err, "the ticket cache is MEMORY:0 (KRB5CCNAME), and bobbin reads caches of the types FILE, DIR, KCM and KEYRING only: "+
 		"export KRB5CCNAME=FILE:$HOME/.krb5cc and run kinit")
 
 	// The ticket cache is a collection of caches.
