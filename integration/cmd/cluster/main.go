@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -41,7 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	dir := flags.String("dir", ".cluster", "directory of the cluster's configuration, data and logs")
 	version := flags.String("hadoop", cluster.DefaultHadoopVersion, "Hadoop release that up runs")
-	secure := flags.Bool("kerberos", false, "let up start a secure cluster, with a KDC and the users alice and bob")
+	secure := flags.Bool("kerberos", false, "let up start a secure cluster, with a KDC and the users alice, bob and gateway")
 	spnego := flags.Bool("spnego", false, "let the web servers of a secure cluster ask for Kerberos")
 	timeout := flags.Duration("timeout", 5*time.Minute, "how long up or down may take; a first up downloads Hadoop's jars")
 	verbose := flags.Bool("v", false, "tell of every process")
@@ -104,8 +105,11 @@ func up(ctx context.Context, options cluster.Options, stdout, stderr io.Writer) 
 	fmt.Fprintf(stdout, "export HADOOP_CONF_DIR=%s\n", c.ConfDir())
 	if kdc := c.Kerberos(); kdc != nil {
 		fmt.Fprintf(stdout, "export KRB5_CONFIG=%s\n", kdc.Config())
-		fmt.Fprintf(stderr, "cluster: log in as %s or %s with kinit, password %s; keytabs are %s and %s\n",
-			cluster.Alice, cluster.Bob, cluster.Password, c.Keytab(cluster.Alice), c.Keytab(cluster.Bob))
+		fmt.Fprintf(stdout, "export KRB5CCNAME=FILE:%s\n", filepath.Join(filepath.Dir(c.ConfDir()), "tickets"))
+		fmt.Fprintf(stderr, "cluster: log in with kinit, password %s, or with a keytab; %s may act for %s\n", cluster.Password, cluster.Gateway, cluster.Alice)
+		for _, user := range []string{cluster.Alice, cluster.Bob, cluster.Gateway} {
+			fmt.Fprintf(stderr, "cluster: %s has the keytab %s\n", user, c.Keytab(user))
+		}
 	}
 	return nil
 }

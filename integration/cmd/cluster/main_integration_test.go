@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"io"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,27 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
+
+// TestUpWithKerberos logs in with what up prints.
+func TestUpWithKerberos(t *testing.T) {
+	dir := t.TempDir()
+	var stdout, stderr strings.Builder
+	t.Cleanup(func() {
+		assert.Zero(t, run(context.Background(), []string{"-dir", dir, "down"}, io.Discard, io.Discard))
+	})
+	require.Zero(t, run(t.Context(), []string{"-dir", dir, "-kerberos", "up"}, &stdout, &stderr), &stderr)
+	assert.Equal(t, "export HADOOP_CONF_DIR="+filepath.Join(dir, "client")+"\nexport KRB5_CONFIG="+filepath.Join(dir, "kdc", "krb5.conf")+
+		"\nexport KRB5CCNAME=FILE:"+filepath.Join(dir, "tickets")+"\n", stdout.String())
+	c, err := cluster.Attach(dir)
+	require.NoError(t, err)
+	for _, user := range []string{cluster.Alice, cluster.Bob, cluster.Gateway} {
+		assert.Contains(t, stderr.String(), user+" has the keytab "+c.Keytab(user)+"\n")
+		login := exec.CommandContext(t.Context(), "sh", "-c", stdout.String()+`kinit -kt "$0" "$1" && klist -s`, c.Keytab(user), user)
+		output, err := login.CombinedOutput()
+		assert.NoError(t, err, "%s", output)
+	}
+	assert.FileExists(t, filepath.Join(dir, "tickets"))
+}
 
 func TestUpStatusDown(t *testing.T) {
 	dir := t.TempDir()
