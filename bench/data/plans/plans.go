@@ -14,11 +14,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// jobs maps names to jobs. The plans of wordcount, sort, join and pagerank are those of the
-// examples.
+// jobs maps names to jobs. The plans of wordcount, sort, join and pagerank are copies of those
+// of the examples, which a test compares.
 var jobs = map[string]func(ctx context.Context, session *bobbin.Session, out string, in []string) error{
 	"wordcount": func(ctx context.Context, session *bobbin.Session, out string, in []string) error {
-		return wordCount.With(session, in[0]).Save(ctx, out, dataset.AsText)
+		return wordCount.With(session, input{Path: in[0]}).Save(ctx, out, dataset.AsText)
 	},
 	"sort": func(ctx context.Context, session *bobbin.Session, out string, in []string) error {
 		return sortLines.With(session, in[0]).Save(ctx, out, dataset.AsText)
@@ -33,7 +33,7 @@ var jobs = map[string]func(ctx context.Context, session *bobbin.Session, out str
 		for range limit.Iterations {
 			s.Ranks = nextRanks.With(session, s)
 		}
-		return rankLines.With(session, s.Ranks).Save(ctx, out, dataset.AsText)
+		return lines.With(session, s.Ranks).Save(ctx, out, dataset.AsText)
 	},
 	"terasort": func(ctx context.Context, session *bobbin.Session, out string, in []string) error {
 		return teraSort.With(session, in[0]).Save(ctx, out, dataset.AsBytes)
@@ -58,8 +58,14 @@ func query(plan *dataset.Definition[string, string]) func(ctx context.Context, s
 	}
 }
 
-var wordCount = dataset.Define("word count", func(p *dataset.Plan, in string) *dataset.Of[[]byte] {
-	words := dataset.FlatMap(dataset.Text(p, in), bytes.FieldsSeq)
+// input is the path of the text and the size of its splits in bytes.
+type input struct {
+	Path  string
+	Split int64
+}
+
+var wordCount = dataset.Define("word count", func(p *dataset.Plan, in input) *dataset.Of[[]byte] {
+	words := dataset.FlatMap(dataset.Text(p, in.Path, dataset.SplitSize(in.Split)), bytes.FieldsSeq)
 	return dataset.Map(dataset.Count(words), func(word dataset.KV[[]byte, int64]) []byte {
 		return strconv.AppendInt(append(word.Key, '\t'), word.Value, 10)
 	})
@@ -109,7 +115,7 @@ var (
 		sums := dataset.Reduce(sent, func(a, b float64) float64 { return a + b })
 		return dataset.MapValues(sums, func(sum float64) float64 { return 0.15 + 0.85*sum })
 	})
-	rankLines = dataset.Define("lines", func(_ *dataset.Plan, ranks *dataset.Of[dataset.KV[string, float64]]) *dataset.Of[string] {
+	lines = dataset.Define("lines", func(_ *dataset.Plan, ranks *dataset.Of[dataset.KV[string, float64]]) *dataset.Of[string] {
 		return dataset.Map(ranks, func(r dataset.KV[string, float64]) string { return fmt.Sprintf("%s\t%g", r.Key, r.Value) })
 	})
 )
