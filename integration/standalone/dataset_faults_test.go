@@ -121,7 +121,7 @@ func fetchFromLostWorker(t *testing.T, s *site, expected []byte, service string)
 // still runs tasks and sends heartbeats. If at first the fetches of only one other executor
 // time out, map tasks can run again on the silent executor. So a map task may run three times.
 func fetchFromSilentPort(t *testing.T, s *site, expected []byte) {
-	settings := map[string]string{"network.timeout": "5s", "executor.heartbeatInterval": "500ms"}
+	settings := map[string]string{"network.timeout": "10s", "executor.heartbeatInterval": "500ms"}
 	maps.Copy(settings, fetchingSettings)
 	d := s.startDataflow(t, settings, []string{"mapped.11"}, append(fetchingArguments, "counts")...)
 	d.awaitMapped(t, "", 11)
