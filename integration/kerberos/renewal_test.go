@@ -24,7 +24,7 @@ const (
 	tokenLifetime = 30 * time.Second
 	// onlyTokenLifetime is the lifetime of tokens where the ResourceManager may not get new
 	// ones. In this time, a submission on a busy machine must upload its program and start.
-	onlyTokenLifetime = 45 * time.Second
+	onlyTokenLifetime = 90 * time.Second
 	// steadyPause is longer than the time after which idle connections to the NameNode are
 	// closed, so that the program steady authenticates again in each round.
 	steadyPause  = 11 * time.Second
