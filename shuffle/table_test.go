@@ -172,7 +172,7 @@ func BenchmarkTable(b *testing.B) {
 	}
 	run := func(name string, f func(hash uint64, word []byte)) {
 		b.Run(name, func(b *testing.B) {
-			begin := cpuTime(b)
+			cpuBefore := cpuTime(b)
 			for b.Loop() {
 				begin := uint32(0)
 				for _, end := range ends {
@@ -181,7 +181,7 @@ func BenchmarkTable(b *testing.B) {
 					begin = end
 				}
 			}
-			reportCPU(b, begin, words, "word")
+			reportCPU(b, cpuBefore, words, "word")
 		})
 	}
 	sum, counts := uint64(0), map[string]*int64{}
