@@ -170,7 +170,7 @@ func (x *taskContext) visitSorted(read func(add func(key, value []byte) error), 
 type ranges struct {
 	bounds   [][]byte
 	prefixes []uint64 // of the bounds
-	turn     int
+	turn     int      // counts the calls of find with a key that equals a bound
 }
 
 func newRanges(bounds [][]byte) *ranges {
@@ -181,6 +181,7 @@ func newRanges(bounds [][]byte) *ranges {
 	return r
 }
 
+// find returns a partition that may have the key.
 func (r *ranges) find(key []byte) int {
 	prefix := record.Prefix(key)
 	first, _ := slices.BinarySearch(r.prefixes, prefix)

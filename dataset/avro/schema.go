@@ -179,8 +179,8 @@ func defaultValue(kind, text string) (any, error) {
 	return value, nil
 }
 
-// kinds maps kinds of Go types to Avro types.
-var kinds = map[reflect.Kind]string{
+// typeOfKind has the Avro type for each kind of Go types.
+var typeOfKind = map[reflect.Kind]string{
 	reflect.Bool: "boolean", reflect.String: "string", reflect.Float32: "float", reflect.Float64: "double",
 	reflect.Int8: "int", reflect.Int16: "int", reflect.Int32: "int", reflect.Uint8: "int", reflect.Uint16: "int",
 	reflect.Int: "long", reflect.Int64: "long", reflect.Uint: "long", reflect.Uint32: "long", reflect.Uint64: "long",
@@ -212,7 +212,7 @@ func (s *typeSchema) of(t reflect.Type, l logicalType) (*twmb.SchemaNode, error)
 			return nil, l.mismatch(t)
 		}
 		return &twmb.SchemaNode{Type: "string", LogicalType: l.name}, nil
-	case l.name == "date" && kinds[t.Kind()] == "int":
+	case l.name == "date" && typeOfKind[t.Kind()] == "int":
 		return &twmb.SchemaNode{Type: "int", LogicalType: "date"}, nil
 	case l.name != "":
 		return nil, l.mismatch(t)
@@ -222,7 +222,7 @@ func (s *typeSchema) of(t reflect.Type, l logicalType) (*twmb.SchemaNode, error)
 
 // withoutLogicalType returns the schema of t without a logical type.
 func (s *typeSchema) withoutLogicalType(t reflect.Type) (*twmb.SchemaNode, error) {
-	if kind := kinds[t.Kind()]; kind != "" {
+	if kind := typeOfKind[t.Kind()]; kind != "" {
 		return &twmb.SchemaNode{Type: kind}, nil
 	}
 	switch t.Kind() {
