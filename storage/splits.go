@@ -117,9 +117,9 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 	return w.splits(ctx, inside, above)
 }
 
-// appendDirectory returns the list "above", which are the directories that contain the local
-// directory l, with l appended. It fails if the list already contains l, because then a symbolic
-// link leads back to l, and the walk would not end. For HDFS, where this is impossible, it returns
+// appendDirectory appends the local directory l to above, the list of the directories that contain
+// it. It fails if the list already contains l, because then a symbolic link leads back to l, and the
+// walk would not end. For HDFS, where this is impossible, it returns
 // nil.
 func appendDirectory(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {

@@ -223,12 +223,14 @@ func rawField(message []byte, want protowire.Number) (value []byte, t protowire.
 	return nil, 0
 }
 
+// field returns the content of a message or bytes field; nil if it is missing.
 func field(message []byte, n protowire.Number) []byte {
 	value, _ := rawField(message, n)
 	content, _ := protowire.ConsumeBytes(value)
 	return content
 }
 
+// number returns the value of a number field; 0 if it is missing.
 func number(message []byte, n protowire.Number) uint64 {
 	value, t := rawField(message, n)
 	switch t {
