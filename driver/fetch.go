@@ -31,8 +31,8 @@ func (e *ResultSizeError) Error() string {
 // to be sent with a task's end, or because the listener has not released earlier results. The
 // driver fetches them when the listener releases earlier results.
 type resultFetches struct {
-	limit         int64
-	fetchWindow   int64
+	limit         int64         // value of driver.maxResultSize; the largest int64 if there is no limit
+	fetchWindow   int64         // maximum of fetchingBytes and the unreleased results together, in bytes
 	queue         []*attempt    // attempts whose results have not been requested
 	fetchingBytes int64         // total size of the results that have been requested and have not arrived, in bytes
 	sizes         map[int]int64 // sizes in bytes of the results that executors store, by task index

@@ -91,7 +91,8 @@ func (l *loop) receiveHolds(e *executor, message *wire.ExecutorMessage) {
 	}
 }
 
-// updateHolding updates in the pool of dynamic allocation whether the executor holds data.
+// updateHolding tells dynamic allocation whether the executor holds data, which keeps it longer
+// when it is idle.
 func (e *executor) updateHolding() {
 	if e.allocationEntry != nil {
 		e.allocationEntry.Hold(len(e.held.keys) > 0)
