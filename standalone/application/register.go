@@ -15,7 +15,7 @@ import (
 
 const (
 	// roundTimeout limits the duration of one round, in which the application sends its first
-	// message (hello) to all masters (as in Spark).
+	// message (hello) to all masters. Spark's StandaloneAppClient has the same limit.
 	roundTimeout = 20 * time.Second
 	// The pause between two rounds doubles from firstPause to lastPause. lastPause is well
 	// below deploy.reconnectTimeout (10 s), after which a master considers a detached

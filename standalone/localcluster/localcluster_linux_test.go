@@ -31,7 +31,8 @@ import (
 
 const (
 	timeout = time.Minute
-	// actVariable makes this test binary act as a program that starts a local cluster.
+	// actVariable is the environment variable that makes this test binary act as a program that
+	// starts a local cluster.
 	actVariable = "LOCALCLUSTER_TEST_PART"
 )
 

@@ -11,7 +11,7 @@ import (
 )
 
 // crowded returns a cluster of 4-core workers whose applications request half of all cores,
-// and have no executor yet.
+// and have no executor yet. If prefer is set, they prefer all workers by host.
 func crowded(b *testing.B, workers, applications int, prefer bool) *Cluster {
 	c := New(testOptions())
 	now := time.Unix(1e9, 0)

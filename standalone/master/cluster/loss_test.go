@@ -287,7 +287,7 @@ func TestAWaitingDriverIsKilledAtOnce(t *testing.T) {
 
 func TestRecovery(t *testing.T) {
 	s := newSim(t, testOptions())
-	w, away := s.worker("w0", 2, 10*mib), s.worker("w1", 1, 10*mib)
+	w, lost := s.worker("w0", 2, 10*mib), s.worker("w1", 1, 10*mib)
 	a := s.app("a", 0, demand(0, 3, 1, 1))
 	gone := s.app("gone", 0, demand(0, 1, 1, 1))
 	s.settle()
@@ -310,10 +310,10 @@ func TestRecovery(t *testing.T) {
 	s.attachApp(gone)
 	require.True(t, gone.over)
 
-	s.attachWorker(away)
+	s.attachWorker(lost)
 	s.settle()
 	s.check()
-	require.Len(t, away.drivers, 1, "the waiting driver comes first")
+	require.Len(t, lost.drivers, 1, "the waiting driver comes first")
 	require.Equal(t, protocol.DriverState_DRIVER_RUNNING, s.c.DriverStatus(waiting).GetState())
 }
 

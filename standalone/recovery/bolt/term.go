@@ -69,12 +69,12 @@ func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 		return fmt.Errorf("%s was moved away or replaced: %w", b.path, recovery.ErrLost)
 	}
 	return b.update(func(tx *bbolt.Tx) error {
-		all, err := tx.CreateBucketIfNotExists(recordsBucket)
+		records, err := tx.CreateBucketIfNotExists(recordsBucket)
 		if err != nil {
 			return err
 		}
 		for _, r := range changes {
-			if err := write(all, r); err != nil {
+			if err := write(records, r); err != nil {
 				return fmt.Errorf("record %s/%s: %w", r.Kind, r.ID, err)
 			}
 		}
@@ -82,8 +82,10 @@ func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 	})
 }
 
-func write(all *bbolt.Bucket, r recovery.Record) error {
-	kind, err := all.CreateBucketIfNotExists([]byte(r.Kind))
+// write stores a record in the bucket of its kind, or deletes it there if it has no data. records
+// is the bucket that contains the buckets of all kinds.
+func write(records *bbolt.Bucket, r recovery.Record) error {
+	kind, err := records.CreateBucketIfNotExists([]byte(r.Kind))
 	if err != nil {
 		return err
 	}

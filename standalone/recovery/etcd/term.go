@@ -27,14 +27,14 @@ type term struct {
 	ttl         time.Duration // duration of the lease, as the servers returned it; only renewOnce changes ttl and leaseExpiry
 	leaseExpiry time.Time     // when the lease may expire
 	key         string
-	revision    int64 // etcd revision at which the key was created
-	number      uint64
+	revision    int64  // etcd revision at which the key was created
+	number      uint64 // see recovery.Term; set by claim
 	address     string
 
-	end  sync.Once
-	lost chan struct{}
-	stop context.CancelCauseFunc
-	over sync.WaitGroup
+	end     sync.Once
+	lost    chan struct{}
+	stop    context.CancelCauseFunc
+	running sync.WaitGroup // goroutines of the term
 }
 
 func (t *term) Number() uint64        { return t.number }
@@ -90,9 +90,9 @@ func (t *term) begin(seen int64) {
 	ctx, stop := context.WithCancelCause(t.backend.client.Ctx())
 	t.stop = stop
 	release := context.AfterFunc(t.backend.closing, func() { t.finish(recovery.ErrClosed) })
-	t.over.Go(func() { t.renew(ctx) })
-	t.over.Go(func() { t.watch(ctx, seen) })
-	t.over.Go(func() {
+	t.running.Go(func() { t.renew(ctx) })
+	t.running.Go(func() { t.watch(ctx, seen) })
+	t.running.Go(func() {
 		select {
 		case <-t.session.Done():
 			t.finish(errors.New("its lease ran out"))
@@ -104,7 +104,7 @@ func (t *term) begin(seen int64) {
 		<-ctx.Done()
 		release()
 		t.finish(context.Cause(ctx)) // the cause if the client was closed; otherwise the term has ended already and finish has no effect
-		t.over.Wait()
+		t.running.Wait()
 		t.session.Orphan()
 		t.backend.revoke(t.lease)
 	}()
