@@ -51,7 +51,7 @@ type ApplicationEnded struct {
 	Error string `json:"error,omitempty"`
 }
 
-// States of applications, jobs and task sets.
+// States of applications, jobs, task sets and steps.
 const (
 	StateRunning   = "running"
 	StateSucceeded = "succeeded"
@@ -122,7 +122,7 @@ type ExecutorLost struct {
 	Time
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
-	Failed bool   `json:"failed,omitempty"` // the tasks that ran on the executor may have caused the loss
+	Failed bool   `json:"failed,omitempty"` // the loss is a failure, which the tasks on the executor may have caused
 	// Expected is true if the executor was told to stop.
 	Expected bool `json:"expected,omitempty"`
 }

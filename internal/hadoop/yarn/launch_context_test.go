@@ -43,10 +43,10 @@ func BenchmarkLaunchContext(b *testing.B) {
 		Env:            map[string]string{"A": "1", "B": "2", "C": "3", "D": "4", "E": "5", "F": "6", "G": "7"},
 		Commands:       []string{"exec ./app"}, Tokens: make([]byte, 2000),
 	}
-	own := map[string]string{"ID": "7", "HOST": "node", "LOG": "http://node/logs"}
+	perContainer := map[string]string{"ID": "7", "HOST": "node", "LOG": "http://node/logs"}
 	shared, err := NewSharedLaunch(context)
 	require.NoError(b, err)
-	for name, context := range map[string]ContainerLaunchContext{"whole": context, "shared": {Env: own, Shared: shared}} {
+	for name, context := range map[string]ContainerLaunchContext{"whole": context, "shared": {Env: perContainer, Shared: shared}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
