@@ -14,8 +14,8 @@ import (
 
 func nothingSet(string) (string, bool) { return "", false }
 
-// readJob reads a job file in a new directory. beside has the names of further files to create
-// there.
+// readJob reads a job file in a new directory. beside has, in turn, the name and the content of
+// each further file to create there.
 func readJob(t *testing.T, content string, beside ...string) (*Job, error) {
 	t.Helper()
 	directory := t.TempDir()

@@ -49,6 +49,7 @@ type settingsFlags struct {
 	verbose     bool
 }
 
+// addSettings adds to c the flags that submit, run and stream have in common.
 func addSettings(c *cobra.Command) *settingsFlags {
 	s := &settingsFlags{command: c}
 	flags := c.Flags()
