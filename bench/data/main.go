@@ -75,15 +75,15 @@ const (
 )
 
 type options struct {
-	megabytes int64
-	links     int64
-	records   int64   // number of TeraSort's records
-	scale     float64 // scale factor of TPC-H
-	seed      uint64
+	megabytes int64    // size of the text; the tables of the join have half of it
+	links     int64    // number of links of PageRank's graph
+	records   int64    // number of TeraSort's records
+	scale     float64  // scale factor of TPC-H
+	seed      uint64   // seed of the inputs, other than TPC-H's tables
 	only      []string // names of jobs or groups of jobs to measure; empty for all
 	submit    string   // path of yarn-submit
-	spark     bool
-	profiles  string // directory for CPU profiles; "" means not to write any
+	spark     bool     // measure Spark, too
+	profiles  string   // directory for CPU profiles; "" means not to write any
 }
 
 func main() {

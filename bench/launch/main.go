@@ -87,8 +87,9 @@ func waitRandomly(ctx context.Context) error {
 	}
 }
 
-// measureInTurn measures the floor and bobbin alternately and prints the figures. It ignores
-// the first measurements, in which JVMs are cold and the program is uploaded.
+// measureInTurn measures the minimum that the cluster needs (the floor) and bobbin's launch
+// alternately, and prints the figures. It ignores the first measurements, in which JVMs are cold
+// and the program is uploaded.
 func (b *bench) measureInTurn(ctx context.Context, runs int) error {
 	var floors, launches, memory []float64
 	for i := range runs + 1 {

@@ -22,7 +22,7 @@ func residentMemory(applicationID string) (float64, error) {
 	}
 	// Container ids are container_<cluster>_<application>_<attempt>_<container>.
 	container := []byte("CONTAINER_ID=container_" + strings.TrimPrefix(applicationID, "application_") + "_")
-	bytesInAll, found := uint64(0), 0
+	total, found := uint64(0), 0
 	for _, process := range processes {
 		environment, err := os.ReadFile(filepath.Join(process, "environ"))
 		if err != nil || !bytes.Contains(environment, container) || !bytes.Contains(environment, []byte(launch.EnvRole+"=")) {
@@ -36,11 +36,11 @@ func residentMemory(applicationID string) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		bytesInAll += resident
+		total += resident
 		found++
 	}
 	if found != 1+executors {
 		return 0, fmt.Errorf("found %d processes of %s, want the AM and %d executors", found, applicationID, executors)
 	}
-	return float64(bytesInAll) / 1e6, nil
+	return float64(total) / 1e6, nil
 }
