@@ -95,8 +95,8 @@ func testAggregatedLogs(t *testing.T, own *suite) {
 	files, err := tree(t.Context(), own.files, "/")
 	require.NoError(t, err)
 	for _, info := range files {
-		eventLog := strings.Contains(info.Path, "/.bobbin/history/")
-		if strings.Contains(info.Path, id) && !info.Dir && !eventLog && aggregatedlog.KindOf(info.Name) == aggregatedlog.KindLogs {
+		isEventLog := strings.Contains(info.Path, "/.bobbin/history/")
+		if strings.Contains(info.Path, id) && !info.Dir && !isEventLog && aggregatedlog.KindOf(info.Name) == aggregatedlog.KindLogs {
 			bucket := id[len(id)-4:] // the last four digits of the application's number
 			assert.Regexp(t, `/(logs|indexed)/[^/]+/bucket-logs-(tfile|indexedformat|ifile)/`+bucket+`/`+id+`/127\.0\.0\.8\d_\d+$`, info.Path)
 		}

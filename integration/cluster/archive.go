@@ -43,16 +43,16 @@ func newClassArchive(java java, hadoop hadoop, lists string) (*classArchive, err
 	a := &classArchive{java: java.path, classPath: hadoop.classPath}
 	// The archive's name contains a hash of the Java release and the jars, because JVMs accept
 	// an archive only if it was created with the same Java and the same jars.
-	made := sha256.New()
-	_, _ = io.WriteString(made, java.build)
+	hash := sha256.New()
+	_, _ = io.WriteString(hash, java.build)
 	for _, jar := range a.classPath {
 		info, err := os.Stat(jar)
 		if err != nil {
 			return nil, err
 		}
-		_, _ = fmt.Fprintln(made, jar, info.Size(), info.ModTime().UnixNano())
+		_, _ = fmt.Fprintln(hash, jar, info.Size(), info.ModTime().UnixNano())
 	}
-	a.path = filepath.Join(hadoop.cacheDir, fmt.Sprintf("classes-%x.jsa", made.Sum(nil)[:6]))
+	a.path = filepath.Join(hadoop.cacheDir, fmt.Sprintf("classes-%x.jsa", hash.Sum(nil)[:6]))
 	if a.exists() {
 		return a, nil
 	}

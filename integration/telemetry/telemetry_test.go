@@ -169,15 +169,15 @@ func pushToCollector(t *testing.T, yarnSubmit string) {
 func scrapeByDiscovery(t *testing.T, yarnSubmit string) {
 	prometheus, err := exec.LookPath("prometheus")
 	require.NoError(t, err, "install Prometheus")
-	secret := []string{"BOBBIN_AUTHENTICATE_SECRET=of-the-test-of-telemetry"}
+	environment := []string{"BOBBIN_AUTHENTICATE_SECRET=of-the-test-of-telemetry"}
 	master, web, listed, served := freeAddress(t), freeAddress(t), freeAddress(t), freeAddress(t)
 	_, port, err := net.SplitHostPort(master)
 	require.NoError(t, err)
 	_, webPort, err := net.SplitHostPort(web)
 	require.NoError(t, err)
-	start(t, secret, yarnSubmit, "master", "--host", "127.0.0.1", "--port", port, "--web-port", webPort)
+	start(t, environment, yarnSubmit, "master", "--host", "127.0.0.1", "--port", port, "--web-port", webPort)
 	await(t, "the master listens", func(ctx context.Context) bool { return listens(ctx, master) })
-	start(t, secret, yarnSubmit, "metrics-sd", "--master", "bobbin://"+master, "--listen", listed)
+	start(t, environment, yarnSubmit, "metrics-sd", "--master", "bobbin://"+master, "--listen", listed)
 
 	directory := t.TempDir()
 	settings := filepath.Join(directory, "prometheus.yml")

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-func TestCountTakesUnicodeWhiteSpace(t *testing.T) {
+func TestCountSplitsAtUnicodeWhiteSpace(t *testing.T) {
 	require.Equal(t, map[string]int64{"a": 2, "b": 1, "\xff": 1}, Count([]byte("a\u00a0b\u2003a\r\n\xff\u0085 ")))
 }
 
