@@ -15,6 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/role"
 )
 
+// devices returns the address of the task's GPU.
 var devices = Func("test.devices", func(task *Task, _ int) (string, error) { return task.Resources()["gpu"][0], nil })
 
 // withSettings runs a driver function with settings. The setting master must be a local master.
