@@ -97,7 +97,7 @@ func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) 
 // at a time.
 type statusPoller struct {
 	answers chan *Progress // receives each answer, or nil if the ApplicationMaster did not answer
-	busy    bool
+	busy    bool           // a request has not been answered yet
 	group   sync.WaitGroup
 }
 

@@ -16,14 +16,15 @@ type WaitOptions struct {
 	Console *Console
 	// Timeout is the time after which Wait kills the application; 0 means never.
 	Timeout time.Duration
-	// KeepRunning reports whether the application must continue after ctx has ended with the given
-	// cause. If KeepRunning is nil or returns false, Wait kills the application.
+	// KeepRunning reports whether the application must continue after ctx has ended, or Timeout
+	// has passed, with the given cause. If KeepRunning is nil or returns false, Wait kills the
+	// application.
 	KeepRunning func(cause error) bool
 }
 
 // Wait waits until an application has ended, and shows its progress. It returns a *Failure if the
-// application did not succeed. If ctx ends first, o.KeepRunning decides whether Wait kills the
-// application.
+// application did not succeed. If ctx ends or o.Timeout passes first, Wait kills the application,
+// unless o.KeepRunning returns true.
 func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
