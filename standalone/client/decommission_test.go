@@ -53,9 +53,9 @@ func TestAwaitDecommissionedUpdatesTheWorkers(t *testing.T) {
 	m, s := startFakeMaster(t, testWorkers()...)
 	asked, err := s.Decommission(t.Context(), []string{"a", "b"})
 	require.NoError(t, err)
-	began := m.statuses
+	before := m.statuses
 	m.change = func(statuses int, status *cluster.Status) {
-		switch statuses - began {
+		switch statuses - before {
 		case 2: // worker-1 has stopped, and the status no longer has worker-2
 			status.Workers[0].State, status.Workers[0].Reason = cluster.WorkerDead, "it was stopped"
 			status.Workers = append(status.Workers[:1], status.Workers[2:]...)
@@ -64,7 +64,7 @@ func TestAwaitDecommissionedUpdatesTheWorkers(t *testing.T) {
 		}
 	}
 	require.NoError(t, s.AwaitDecommissioned(t.Context(), asked, client.NewConsole(io.Discard)))
-	require.Equal(t, 3, m.statuses-began)
+	require.Equal(t, 3, m.statuses-before)
 	require.Equal(t, "worker-1 on a has ended: it was stopped", asked[0].String())
 	require.Equal(t, "worker-2 on b has ended: the master does not know it any more", asked[1].String())
 	require.Equal(t, "worker-3 on b has ended: nothing was heard of it", asked[2].String())

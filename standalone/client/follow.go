@@ -43,7 +43,7 @@ type snapshot struct {
 type observer struct {
 	cluster      *Cluster
 	id           string
-	driver       bool
+	driver       bool // whether id is a driver's
 	applications []string
 }
 

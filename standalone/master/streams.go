@@ -99,7 +99,7 @@ type outbox[Order proto.Message] struct {
 	mu         sync.Mutex
 	pending    Order
 	hasPending bool
-	over       bool
+	over       bool  // the stream ends after the pending message
 	err        error // error with which the stream ends; nil means the status OK
 }
 

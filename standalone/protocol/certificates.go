@@ -138,7 +138,7 @@ func (f *certificateFiles) explain(failure error) error {
 // credentials would always use the certificates that they were created with.
 type transport struct {
 	credentials *Credentials
-	server      bool
+	server      bool // for the side that accepts connections
 }
 
 func (c *Credentials) transport(server bool) credentials.TransportCredentials {

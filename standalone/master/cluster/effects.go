@@ -34,7 +34,7 @@ type Actions struct {
 
 // Note is a line for the log.
 type Note struct {
-	Warning bool
+	Warning bool // level of the line: a warning, or else information
 	Text    string
 	Fields  []any // keys and values, as for slog
 }
