@@ -117,7 +117,7 @@ type sharedTable[T any] struct {
 
 	mu       sync.Mutex
 	table    T
-	built    bool
+	built    bool // table is set
 	numUsers int
 	expiry   *time.Timer // removes the table after maxTableIdle; nil while it has users
 }

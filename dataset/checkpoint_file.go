@@ -29,8 +29,8 @@ var errInvalidCheckpoint = errors.New("remove the checkpoint, and make it again"
 
 // checkpointIndex describes the partitions of a checkpoint.
 type checkpointIndex struct {
-	_       struct{} `cbor:",toarray"`
-	Hashed  bool
+	_       struct{}  `cbor:",toarray"`
+	Hashed  bool      // whether the elements are partitioned by the hash of their keys
 	Lengths [][]int64 // for each part, the number of bytes of each of its partitions
 }
 

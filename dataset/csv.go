@@ -19,7 +19,7 @@ import (
 
 // csvOptions are the options of [CSV].
 type csvOptions struct {
-	header    bool
+	header    bool // the first record of a file has the names of the columns
 	delimiter rune // 0 means a comma
 	lines     bool // each line is one record, so files can be split
 }

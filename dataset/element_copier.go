@@ -11,7 +11,7 @@ import (
 // types remain valid and are not copied.
 type elementCopier[T any] struct {
 	codec    *record.Codec[T]
-	mustCopy bool
+	mustCopy bool // T can contain a []byte
 }
 
 // elementCopierOf returns an elementCopier for T. If values of T cannot be encoded, it

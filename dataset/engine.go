@@ -64,8 +64,8 @@ type engine struct {
 // executor is the engine's state of an executor that has registered.
 type executor struct {
 	driver.ExecutorInfo
-	registrations      int // number of registrations so far
-	lost               bool
+	registrations      int                        // number of registrations so far
+	lost               bool                       // the driver has reported its loss since its last registration
 	decommissioned     bool                       // no more tasks are submitted to it
 	unreachableReports map[unreachableReport]bool // reports, received since the executor's registration, that the executor does not answer
 }

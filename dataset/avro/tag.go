@@ -13,7 +13,7 @@ import (
 // decodes records and reads the tag too.
 type fieldTag struct {
 	name         string
-	skipped      bool
+	skipped      bool // the field is in no file
 	inline       bool // the fields of the struct belong to the outer record
 	aliases      []string
 	logical      logicalType

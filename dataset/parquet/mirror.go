@@ -55,7 +55,7 @@ func (m mirror) group(group *schema.GroupNode, columns []string) (*field, reflec
 // choice is a field of a group that is to be read.
 type choice struct {
 	node   schema.Node
-	all    bool
+	all    bool     // all columns of node are read
 	within []string // names of the columns of node that are read, if all is false
 }
 

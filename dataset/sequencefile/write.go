@@ -52,7 +52,7 @@ const (
 type writer struct {
 	out        io.Writer
 	codec      *compression.Codec // nil if nothing is compressed
-	blocks     bool
+	blocks     bool               // records are compressed together, in blocks, not one by one
 	marker     syncmark.Marker
 	key, value encoder
 
