@@ -81,7 +81,7 @@ type input struct {
 type runningJob struct {
 	id      stage.JobID
 	reads   []stage.ShuffleID
-	results map[int]*block
+	results map[int]*block // by result task; nil for a task that has not ended
 }
 
 func newCluster(seed uint64, data dataFlow) *cluster {

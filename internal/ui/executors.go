@@ -166,7 +166,7 @@ func byID(a, b *events.Executor) int {
 type lossGroup struct {
 	reason   string
 	count    int
-	expected bool
+	expected bool // the executors had been told to stop
 	last     *events.Executor
 }
 

@@ -73,8 +73,8 @@ type cell struct {
 	Hint  string // tooltip
 	Class string
 
-	Outside  bool // whether Link leads to another server
-	HasShare bool
+	Outside  bool    // whether Link leads to another server
+	HasShare bool    // whether Share is shown
 	Share    float64 // between 0 and 1; drawn as a bar before the text
 }
 

@@ -54,7 +54,7 @@ type table struct {
 
 type heading struct {
 	Name, Hint string
-	Number     bool
+	Number     bool   // whether the column has numbers, which are right-aligned
 	Link       string // link that sorts the table by the column; "" if it cannot be sorted
 	Sorted     string // "ascending", "descending" or ""
 }

@@ -60,7 +60,7 @@ type SuccessReader struct {
 	into      *TaskUpdate
 	attempts  []byte
 	results   [][]byte // results that have not been decoded yet
-	noResults bool
+	noResults bool     // no update of the message has a result
 	columns   [8]column
 	used      int // number of metrics for which the message contains values
 	err       error

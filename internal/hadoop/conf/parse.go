@@ -114,10 +114,10 @@ type parser struct {
 	rootSeen     bool // the root element has been read
 	current      property
 	propertyLine int
-	inProperty   bool
+	inProperty   bool // current is the property whose elements are being read
 
 	text     strings.Builder // the content of the current name, value or final element
-	takeText bool
+	takeText bool            // whether text is being collected
 
 	includes []openInclude
 }

@@ -46,7 +46,7 @@ type Context struct {
 	// Establish sets the following fields.
 	key            types.EncryptionKey
 	encryption     etype.EType
-	acceptorSubkey bool
+	acceptorSubkey bool   // key is the subkey that the service has chosen
 	sent, received uint64 // sequence numbers of the next tokens
 }
 

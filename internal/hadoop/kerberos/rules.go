@@ -22,7 +22,7 @@ type rule struct {
 	from       *regexp.Regexp // nil if the rule replaces nothing
 	to         string
 	all        bool // replace all matches
-	lower      bool
+	lower      bool // change the result to lower case
 }
 
 // ruleForm matches the first rule of a text and captures its parts.
