@@ -84,7 +84,7 @@ const requestInterval = 100 * time.Millisecond
 type executorRequester struct {
 	manager        ClusterManager // nil if there is none
 	mayHaveChanged bool           // set if the next request may differ from the last one
-	requested      bool
+	requested      bool           // whether a request was sent; then the following fields are set
 	lastRequest    Request
 	requestedAt    time.Time // when the last request was sent
 }

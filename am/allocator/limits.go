@@ -11,9 +11,9 @@ import (
 
 // containerLimits is the maximum allocation of the cluster.
 type containerLimits struct {
-	known       bool
+	known       bool // set when the application registers, which sets the other fields
 	max         yarn.Resource
-	checksCores bool
+	checksCores bool // whether the ResourceManager limits cores, not only memory
 }
 
 // setFrom sets the limits to those in the answer to a registration. It never lowers limits, because

@@ -22,7 +22,7 @@ const pipelineAttempts = 5
 // Datanodes that do not accept the connection are excluded from all further blocks of the file.
 type pipeline struct {
 	session    *session
-	byHostName bool
+	byHostName bool // whether to connect to datanodes by their host names, not their IP addresses
 	dead       []*pb.Datanode
 }
 
