@@ -32,7 +32,7 @@ func (*Text) schema() schema {
 // Number is an integer of at least 0.
 type Number struct {
 	Value int
-	Set   bool
+	Set   bool // whether the job file has the number
 	At    Position
 }
 
@@ -266,7 +266,7 @@ func (*Command) schema() schema {
 // Stream is a streaming job.
 type Stream struct {
 	streamKeys
-	Set bool
+	Set bool // whether the job file has the streaming job
 	At  Position
 }
 

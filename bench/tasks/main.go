@@ -67,8 +67,8 @@ func main() {
 type options struct {
 	runs    int
 	submit  string // path of yarn-submit
-	spark   bool
-	viewers int // number of viewers in every second run; 0 for no such runs
+	spark   bool   // measure Spark, too
+	viewers int    // number of viewers in every second run; 0 for no such runs
 }
 
 type bench struct {
