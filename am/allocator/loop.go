@@ -176,9 +176,12 @@ func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Dura
 	// The driver may have killed an executor during the heartbeat, and the answer may report the
 	// end of the executor's container. Apply the kill first, so that the end counts as ended by the
 	// driver.
-	a.receive(working, time.Now())
+	more := a.receive(working, time.Now())
 	if a.apply(working, response, time.Now()) || len(request.Asks) > 0 {
 		a.pace.change(now)
+	}
+	if more {
+		return 0, nil
 	}
 	return a.pace.next(a.state.containersToAsk() > 0, now), nil
 }
