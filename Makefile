@@ -47,7 +47,7 @@ integration-with-engine: build docker-image
 
 # Tests on other Hadoop releases and schedulers than the default cluster's.
 CLUSTERS = 3.3.6/capacity 3.5.0/capacity 3.4.3/fair
-CLUSTERS_RUN = WordCount|Kill|Losses|Logs
+CLUSTERS_RUN = WordCount|Kill|Losses|Logs|ShuffleService
 integration-clusters: build
 	@failed=; for each in $(CLUSTERS); do echo "on Hadoop $$each"; \
 		BOBBIN_TEST_HADOOP_VERSION=$${each%/*} BOBBIN_TEST_SCHEDULER=$${each#*/} $(GO) test -tags integration -count=1 -timeout 45m \

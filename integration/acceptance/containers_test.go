@@ -87,6 +87,7 @@ func TestContainersMatchTheirRequests(t *testing.T) {
 	own := ownCluster(t, options)
 	t.Run("resource types", func(t *testing.T) { testCustomResources(t, own) })
 	t.Run("impossible resources", func(t *testing.T) { testImpossibleResources(t, own) })
+	t.Run("a shuffle service that nodes lack", func(t *testing.T) { testRequiredShuffleService(t, own) })
 	t.Run("access lists and log patterns", func(t *testing.T) { testAccessLists(t, own) })
 }
 

@@ -174,12 +174,13 @@ func (d *dataflow) assertRuns(t *testing.T, twice []int, sets ...int) {
 }
 
 // TestDataSetsSurviveLosses kills executors or the ApplicationMaster while map tasks write
-// shuffle data, reduce tasks fetch it, or tasks commit the output. The subtests are not
+// shuffle data, reduce tasks fetch it, or tasks commit the output. Map output is lost with its
+// executor, because the shuffle service of nodes is not used. The subtests are not
 // parallel: each application waits until all its executors run, and a fair scheduler may not
 // give several applications all their executors at the same time.
 func TestDataSetsSurviveLosses(t *testing.T) {
 	t.Parallel()
-	three := []string{"--num-executors", "3", "--executor-cores", "2"}
+	three := []string{"--num-executors", "3", "--executor-cores", "2", "--conf", "shuffle.service=off"}
 
 	t.Run("an executor that maps", func(t *testing.T) {
 		var held []string

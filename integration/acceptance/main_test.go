@@ -172,7 +172,9 @@ func goBuild(environment []string, args ...string) error {
 func sharedCluster() (hadoop *cluster.Cluster, stop func() error, err error) {
 	dir := os.Getenv("BOBBIN_TEST_CLUSTER")
 	if dir == "" {
-		return startCluster(clusterOptions())
+		options := clusterOptions()
+		options.ShuffleService = true
+		return startCluster(options)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -182,6 +184,8 @@ func sharedCluster() (hadoop *cluster.Cluster, stop func() error, err error) {
 	return hadoop, func() error { return nil }, err
 }
 
+// clusterOptions returns the options of a cluster with the release and the scheduler that the
+// environment chooses.
 func clusterOptions() cluster.Options {
 	return cluster.Options{
 		HadoopVersion: os.Getenv("BOBBIN_TEST_HADOOP_VERSION"),

@@ -121,8 +121,6 @@ func TestApplicationsSurviveLossOfANode(t *testing.T) {
 	own := ownCluster(t, options)
 	t.Run("executors with map output are preempted", func(t *testing.T) { testPreemptionDuringFetches(t, own) })
 	t.Run("executors whose node keeps map output are preempted", func(t *testing.T) { testPreemptedExecutors(t, own) })
-	t.Run("executors whose node keeps map output are killed", func(t *testing.T) { testKilledExecutors(t, own) })
-	t.Run("executors whose node keeps map output are idle", func(t *testing.T) { testReleasedExecutors(t, own) })
 	t.Run("a node with map output is lost", func(t *testing.T) { testNodeLossDuringFetches(t, own) })
 	t.Run("a NodeManager is stopped", func(t *testing.T) { testStoppedNode(t, own) })
 	t.Run("a node with map output is decommissioned", func(t *testing.T) { testDecommissionDuringFetches(t, own) })

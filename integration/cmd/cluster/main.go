@@ -66,7 +66,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 				level = slog.LevelDebug
 			}
 			logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
-			return up(ctx, cluster.Options{Dir: *dir, HadoopVersion: *version, Kerberos: *secure || *spnego, SPNEGO: *spnego, Detached: true, Logger: logger}, stdout, stderr)
+			return up(ctx, cluster.Options{Dir: *dir, HadoopVersion: *version, Kerberos: *secure || *spnego, SPNEGO: *spnego,
+				ShuffleService: true, Detached: true, Logger: logger}, stdout, stderr)
 		},
 	}
 	command := commands[flags.Arg(0)]
