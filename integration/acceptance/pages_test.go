@@ -106,7 +106,7 @@ func TestPagesInClientMode(t *testing.T) {
 	assertPage(t, b, own, "?page=storage")
 	cached := textOf(t, b)
 	assert.Regexp(t, `memory\s+4 / 4\s+[12]\s+\d+ KiB`, cached, "the data set's partitions")
-	assert.Regexp(t, `By executor\s+Id\s+Executor\s+Partitions\s+In memory\s+rdd\S*\s+[12]\s+\d\s+\d+(\.\d)? KiB`, cached)
+	assert.Regexp(t, `By executor\s+Id\s+Executor\s+Partitions\s+In memory\s+\d+\.\d+\s+[12]\s+\d\s+\d+(\.\d)? KiB`, cached)
 	require.NoError(t, shared.put(t.Context(), second, nil))
 	ended := running.wait(t)
 	assert.Equal(t, 0, ended.code)
