@@ -30,13 +30,12 @@ func TestSample(t *testing.T) {
 			return elements
 		}
 		require.Empty(t, sample(0, 1))
-		all := sample(1, 1)
-		require.Len(t, all, n.N)
+		require.Len(t, sample(1, 1), n.N)
 		quarter := sample(0.25, 1)
 		require.InDelta(t, n.N/4, len(quarter), 200, "the standard deviation is 43")
-		require.True(t, slices.IsSorted(quarter))
-		require.Equal(t, quarter, slices.Compact(slices.Clone(quarter)), "an element is there twice")
-		require.Subset(t, all, quarter)
+		require.True(t, slices.IsSorted(quarter), "the elements are not in the order of the input")
+		require.Len(t, slices.Compact(slices.Clone(quarter)), len(quarter), "an element is there twice")
+		require.True(t, quarter[0] >= 0 && quarter[len(quarter)-1] < int64(n.N))
 		for partition := range int64(4) {
 			low, _ := slices.BinarySearch(quarter, partition*2500)
 			high, _ := slices.BinarySearch(quarter, (partition+1)*2500)
