@@ -123,7 +123,8 @@ func wanted(name string) bool {
 
 func build(directory string) error {
 	const module = "github.com/bobbin-yarn/bobbin/"
-	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", directory+"/", module+"cmd/yarn-submit", module+"examples/wordcount", module+"integration/programs/trouble")
+	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", directory+"/", module+"cmd/yarn-submit", module+"examples/wordcount",
+		module+"integration/programs/trouble", module+"integration/programs/operators")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the programs: %w\n%s", err, output)
