@@ -149,7 +149,7 @@ const module = "github.com/bobbin-yarn/bobbin/"
 // also for arm64 on Linux and macOS.
 func build(dir string) error {
 	err := goBuild([]string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
-		module+"cmd/yarn-submit", module+"examples/wordcount", module+"examples/pi",
+		module+"cmd/yarn-submit", module+"examples/wordcount", module+"examples/sort", module+"examples/pi",
 		module+"integration/programs/trouble", module+"integration/programs/census", module+"integration/programs/dataflow", module+"integration/programs/formats", module+"integration/programs/plain")
 	for _, system := range []string{"linux", "darwin"} {
 		err = errors.Join(err, goBuild([]string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=arm64"},

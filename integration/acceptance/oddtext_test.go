@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/integration/text"
@@ -81,12 +82,21 @@ func zstandard(t *testing.T, content []byte) []byte {
 	return encoder.EncodeAll(content, nil)
 }
 
+// putUnusualTexts writes the unusual texts to a directory in HDFS.
+func putUnusualTexts(t *testing.T, directory string) (texts []unusualText) {
+	t.Helper()
+	texts = unusualTexts(t)
+	for _, odd := range texts {
+		require.NoError(t, shared.put(t.Context(), directory+"/"+odd.name, odd.content))
+	}
+	return texts
+}
+
 func TestWordCountOfUnusualTexts(t *testing.T) {
 	t.Parallel()
 	in, out := shared.data+"/odd texts", outputPath(t)
 	want := map[string]int64{}
-	for _, odd := range unusualTexts(t) {
-		require.NoError(t, shared.put(t.Context(), in+"/"+odd.name, odd.content))
+	for _, odd := range putUnusualTexts(t, in) {
 		for word, n := range text.Count(odd.text) {
 			want[word] += n
 		}
@@ -95,4 +105,24 @@ func TestWordCountOfUnusualTexts(t *testing.T) {
 	done := yarnSubmit(t, "submit", program("wordcount"), "-split", "1000000", in, out)
 	require.Equal(t, 0, done.code)
 	assertCounts(t, want, out)
+}
+
+// TestSortOfUnusualTexts checks that the output has exactly the lines of the texts, in the
+// order of their bytes. A line ends with "\n", "\r\n" or the end of the file.
+func TestSortOfUnusualTexts(t *testing.T) {
+	t.Parallel()
+	in, out := shared.data+"/odd lines", outputPath(t)
+	var want [][]byte
+	for _, odd := range putUnusualTexts(t, in) {
+		for line := range bytes.Lines(odd.text) {
+			want = append(want, bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")))
+		}
+	}
+	slices.SortFunc(want, bytes.Compare)
+
+	done := yarnSubmit(t, "submit", program("sort"), in, out)
+	require.Equal(t, 0, done.code)
+	shared.assertOutputComplete(t, out)
+	sorted := append(bytes.Join(want, []byte("\n")), '\n')
+	assert.True(t, bytes.Equal(sorted, shared.readParts(t, out)), "the output is not the sorted lines")
 }
