@@ -13,10 +13,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,36 +35,43 @@ type dataflow struct {
 	control moments.Control
 }
 
-const mapTasks = 12 // number of map tasks of dataflow's job
+const (
+	mapTasks    = 12      // number of map tasks of dataflow's job
+	resultTasks = 6       // number of result tasks of countsJob
+	mapRecords  = 100_000 // number of records that each map task of countsJob generates
+)
 
-// countsArguments returns the command line of the program dataflow for its job counts, without
-// the output directory. The job has so much shuffle data that reduce tasks cannot buffer it all
-// before they merge it.
-func countsArguments(control moments.Control) []string {
-	return []string{program("dataflow"), "-control", string(control), "-records", "100000", "-keys", "10000000", "counts"}
+// countsJob are arguments of the program dataflow: its job counts with so much shuffle data
+// that reduce tasks cannot buffer it all before they merge it.
+var countsJob = []string{"-records", strconv.Itoa(mapRecords), "-keys", "10000000", "counts"}
+
+// startDataflow submits countsJob. Its tasks wait at each of the held moments (see package
+// moments) until d.control releases them.
+func (s *suite) startDataflow(t *testing.T, flags []string, held ...string) *dataflow {
+	t.Helper()
+	return s.startDataflowJob(t, flags, countsJob, held...)
 }
 
-// startDataflow submits the job counts of dataflow. Its tasks wait at each of the held moments
-// (see package moments) until d.control releases them.
-func (s *suite) startDataflow(t *testing.T, flags []string, held ...string) *dataflow {
+// startDataflowJob submits dataflow with the given arguments. flags are those of yarn-submit.
+func (s *suite) startDataflowJob(t *testing.T, flags, arguments []string, held ...string) *dataflow {
 	t.Helper()
 	require.Equal(t, "127.0.0.1", shared.driverHost, "tasks need the control directory on this machine: the cluster cannot be in containers")
 	d := &dataflow{suite: s, out: outputPath(t), control: moments.Control(t.TempDir())}
 	require.NoError(t, d.control.Hold(held...))
 	flags = append([]string{"--executor-memory", "192m", "--driver-memory", "256m", "--conf", "shuffle.partitions=6", "--conf", "yarn.maxAppAttempts=2"}, flags...)
-	d.submitted, d.id = s.submit(t, append(append(flags, countsArguments(d.control)...), d.out)...)
+	d.submitted, d.id = s.submit(t, slices.Concat(flags, []string{program("dataflow"), "-control", string(d.control)}, arguments, []string{d.out})...)
 	return d
 }
 
-// expectedOutput runs dataflow on this machine without disturbances and returns its output.
+// expectedOutput runs countsJob on this machine without disturbances and returns its output.
 var expectedOutput = sync.OnceValues(func() (content []byte, err error) {
 	directory, err := os.MkdirTemp("", "bobbin-undisturbed-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
-	arguments := append([]string{"submit", "--master", "local[2]", "--conf", "shuffle.partitions=6"}, countsArguments("")...)
-	command := exec.Command(program("yarn-submit"), append(arguments, "file://"+directory+"/out")...)
+	command := exec.Command(program("yarn-submit"), slices.Concat([]string{"submit", "--master", "local[2]", "--conf", "shuffle.partitions=6", program("dataflow")},
+		countsJob, []string{"file://" + directory + "/out"})...)
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + directory}
 	if said, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, said)
@@ -119,19 +128,72 @@ func (d *dataflow) executorsOn(host string) (pids []int) {
 	return pids
 }
 
-// assertExpectedOutput releases all waiting tasks, waits for the application's end, and checks
-// that its output equals that of an undisturbed run, byte for byte.
+// assertExpectedOutput checks that the output does not exist, releases all waiting tasks, and
+// calls assertEnds.
 func (d *dataflow) assertExpectedOutput(t *testing.T) {
 	t.Helper()
 	_, err := d.suite.files.Stat(t.Context(), d.out)
 	assert.ErrorIs(t, err, fs.ErrNotExist, "the output is there before the end")
 	require.NoError(t, d.control.Release())
+	d.assertEnds(t)
+}
+
+// assertEnds waits for the end of countsJob. It checks that the output equals that of an
+// undisturbed run, byte for byte, and that each record and each key was counted once.
+func (d *dataflow) assertEnds(t *testing.T) {
+	t.Helper()
 	require.Equal(t, 0, d.wait(t).code)
 	d.suite.assertOutputComplete(t, d.out)
 	d.suite.assertNoContainer(t, d.id)
 	expected, err := expectedOutput()
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(expected, d.suite.readParts(t, d.out)), "the output differs from that of an undisturbed run")
+	counters, err := d.control.Counters()
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int64{"generated": mapTasks * mapRecords, "seen": int64(bytes.Count(expected, []byte("\n")))}, counters)
+}
+
+// listOutput returns the names and sizes of the files in the output directory, or "" if the
+// directory does not exist.
+func (d *dataflow) listOutput(ctx context.Context) (string, error) {
+	entries, err := d.suite.files.List(ctx, d.out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	var listing strings.Builder
+	for _, entry := range entries {
+		fmt.Fprintln(&listing, entry.Name, entry.Size)
+	}
+	return listing.String(), err
+}
+
+// watchOutput lists the output directory over and over again, until stop is called. stop
+// returns all different results of listOutput.
+func (d *dataflow) watchOutput(t *testing.T) (stop func() []string) {
+	t.Helper()
+	var listings []string
+	var failed error
+	ended := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for more := true; more && failed == nil; {
+			select {
+			case <-ended:
+				more = false
+			case <-time.After(10 * time.Millisecond):
+			}
+			var listing string
+			if listing, failed = d.listOutput(t.Context()); !slices.Contains(listings, listing) {
+				listings = append(listings, listing)
+			}
+		}
+	})
+	return func() []string {
+		close(ended)
+		watching.Wait()
+		require.NoError(t, failed)
+		return listings
+	}
 }
 
 // readParts returns the concatenated part files of an output directory.
@@ -231,15 +293,43 @@ func TestDataSetsSurviveLosses(t *testing.T) {
 		d.assertRuns(t, lost, mapTasks, len(lost))
 		assertNothingLeft(t, d.id)
 	})
-	t.Run("the ApplicationMaster", func(t *testing.T) {
-		d := shared.startDataflow(t, three, "reduced")
-		first := d.awaitEvents(t, "reduced", 3)
-		masters := processesInRole(d.id, launch.RoleAM, "dataflow")
-		require.Len(t, masters, 1)
-		require.NoError(t, syscall.Kill(masters[0].pid, syscall.SIGKILL))
-		d.awaitEvents(t, "reduced", len(first)+1)
-		d.assertExpectedOutput(t)
-		assert.Len(t, attempts(t, d.id), 2)
-		assertNothingLeft(t, d.id)
-	})
+	t.Run("the ApplicationMaster", func(t *testing.T) { testApplicationMasterLoss(t, three, false) })
+	t.Run("the ApplicationMaster, and the output is to be replaced", func(t *testing.T) { testApplicationMasterLoss(t, three, true) })
+}
+
+// testApplicationMasterLoss kills the ApplicationMaster when only the last result task has not
+// committed its part. From then on, the output directory must be as it was before, not exist,
+// or be complete. With replace, the directory exists before.
+func testApplicationMasterLoss(t *testing.T, flags []string, replace bool) {
+	arguments := countsJob
+	if replace {
+		arguments = append([]string{"-overwrite"}, countsJob...)
+	}
+	d := shared.startDataflowJob(t, flags, arguments, fmt.Sprintf("reduced.%d", resultTasks-1))
+	if replace {
+		require.NoError(t, shared.put(t.Context(), d.out+"/part-00000", []byte("old\n")))
+	}
+	before, err := d.listOutput(t.Context())
+	require.NoError(t, err)
+	awaitOnlyLast := func(attempts int) {
+		await(t, "only the last result task has not ended", func(context.Context) bool {
+			sets, err := d.control.TaskSets()
+			require.NoError(t, err)
+			return len(sets) == 2 && sets[1].Done == resultTasks-1 && moments.Times(d.events(t, "reduced"))[resultTasks-1] == attempts
+		})
+	}
+	awaitOnlyLast(1)
+	stop := d.watchOutput(t)
+	masters := processesInRole(d.id, launch.RoleAM, "dataflow")
+	require.Len(t, masters, 1)
+	require.NoError(t, syscall.Kill(masters[0].pid, syscall.SIGKILL))
+	awaitOnlyLast(2)
+	require.NoError(t, d.control.Release())
+	d.assertEnds(t)
+	listings := stop()
+	complete, err := d.listOutput(t.Context())
+	require.NoError(t, err)
+	assert.Subset(t, []string{before, "", complete}, listings)
+	assert.Len(t, attempts(t, d.id), 2)
+	assertNothingLeft(t, d.id)
 }

@@ -127,7 +127,8 @@ func testRequiredShuffleService(t *testing.T, own *suite) {
 	out := outputPath(t)
 	done := commandLine{
 		environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()},
-		args:        append(append([]string{"submit", "--num-executors", "1"}, requireShuffleService...), append(countsArguments(""), out)...),
+		args: slices.Concat([]string{"submit", "--num-executors", "1"}, requireShuffleService,
+			[]string{program("dataflow"), "-control", ""}, countsJob, []string{out}),
 	}.run(t)
 	assert.Equal(t, 1, done.code)
 	assert.Contains(t, done.lastLine(), "shuffle.service is required, but the shuffle service of the node does not work: the node has none: "+

@@ -92,6 +92,18 @@ func (c Control) TaskSets() (sets []bobbin.Job, err error) {
 	return sets, err
 }
 
+// Counters returns the counters that the driver has written at its end, by name: "generated" is
+// the number of records that map tasks have generated, and "seen" the number of elements that
+// result tasks have received.
+func (c Control) Counters() (counters map[string]int64, err error) {
+	content, err := os.ReadFile(filepath.Join(string(c), "counters"))
+	if err != nil {
+		return nil, err
+	}
+	err = json.Unmarshal(content, &counters)
+	return counters, err
+}
+
 // MapSets returns the task sets that write the shuffle of an operator, such as "Group". If
 // operator is "", it returns those of all operators.
 func (c Control) MapSets(operator string) ([]bobbin.Job, error) {

@@ -34,11 +34,13 @@ var (
 )
 
 var jobs = map[string]*dataset.Definition[input, []byte]{
-	"counts": dataset.Define("counts", counts),
-	"groups": dataset.Define("groups", groups),
-	"joined": dataset.Define("joined", joined),
-	"sorted": dataset.Define("sorted", sorted),
-	"runs":   dataset.Define("runs", runs),
+	"counts":   dataset.Define("counts", counts),
+	"groups":   dataset.Define("groups", groups),
+	"cogroups": dataset.Define("cogroups", cogroups),
+	"joined":   dataset.Define("joined", joined),
+	"records":  dataset.Define("records", records),
+	"sorted":   dataset.Define("sorted", sorted),
+	"runs":     dataset.Define("runs", runs),
 }
 
 // rows returns a data set of random records. Its tasks report the moment "mapping" after half
@@ -105,6 +107,7 @@ func reportReduced[T any](in *input, elements *dataset.Of[T]) *dataset.Of[T] {
 }
 
 var (
+	delayed atomic.Int64 // number of calls of delay in this process
 	joins   atomic.Int64 // number of pairs that this process has joined
 	merges  atomic.Int64 // number of merges of values of counts in this process
 	joining sync.Once    // reports the moment "joining" once in this process
@@ -123,27 +126,65 @@ func counts(p *dataset.Plan, in input) *lines {
 		}
 		return totals{a.Records + b.Records, a.Sum + b.Sum}
 	})
-	return dataset.Map(reportReduced(&in, merged), func(e dataset.KV[string, totals]) []byte { return line(e.Key, e.Value.Records, e.Value.Sum) })
+	return in.totalLines(reportReduced(&in, merged))
+}
+
+// totalLines returns a line for each key with its totals or, with Check, one line with the
+// number of records.
+func (in *input) totalLines(merged *dataset.Of[dataset.KV[string, totals]]) *lines {
+	if in.Check {
+		return recordCount(dataset.Map(merged, func(e dataset.KV[string, totals]) int64 { return e.Value.Records }))
+	}
+	return dataset.Map(merged, func(e dataset.KV[string, totals]) []byte { return line(e.Key, e.Value.Records, e.Value.Sum) })
+}
+
+// recordCount returns one line with the sum of the counts.
+func recordCount(counts *dataset.Of[int64]) *lines {
+	keyed := dataset.KeyBy(counts, func(int64) string { return "records" })
+	return dataset.Map(dataset.Reduce(keyed, func(a, b int64) int64 { return a + b }), func(e dataset.KV[string, int64]) []byte {
+		return line(e.Key, e.Value)
+	})
+}
+
+// delay waits for in.Delay on average: every 1000th call in a process waits 1000 times as long,
+// because short waits are not exact.
+func (in *input) delay() {
+	if in.Delay > 0 && delayed.Add(1)%1000 == 0 {
+		time.Sleep(1000 * in.Delay)
+	}
+}
+
+func (in *input) totalsOf(values iter.Seq[[]byte]) (t totals) {
+	for value := range values {
+		in.delay()
+		t = totals{t.Records + 1, t.Sum + uint64(crc32.ChecksumIEEE(value))}
+	}
+	return t
 }
 
 // groups computes the same result as counts, but from groups with all values of a key.
 func groups(p *dataset.Plan, in input) *lines {
-	return dataset.Map(reportReduced(&in, dataset.Group(in.rows(p))), func(e dataset.KV[string, iter.Seq[[]byte]]) []byte {
-		var t totals
-		for value := range e.Value {
-			t = totals{t.Records + 1, t.Sum + uint64(crc32.ChecksumIEEE(value))}
-		}
-		return line(e.Key, t.Records, t.Sum)
-	})
+	return in.totalLines(dataset.MapValues(reportReduced(&in, dataset.Group(in.rows(p))), in.totalsOf))
+}
+
+// cogroups groups the records together with one record for each key, and returns lines as
+// groups does. Keys without a record have lines too.
+func cogroups(p *dataset.Plan, in input) *lines {
+	together := reportReduced(&in, dataset.CoGroup(in.rows(p), in.numbers(p)))
+	return in.totalLines(dataset.MapValues(together, func(both dataset.Both[[]byte, int64]) totals { return in.totalsOf(both.Left) }))
+}
+
+// numbers returns each key with its number.
+func (in *input) numbers(p *dataset.Plan) *dataset.Of[dataset.KV[string, int64]] {
+	return dataset.MapKV(dataset.Range(p, 0, int64(in.Keys), in.Partitions), func(i int64) (string, int64) { return in.key(int(i)), i })
 }
 
 // joined joins the records with one record for each key. Each process reports the moment
 // "joining" at its 1000th pair. If the moment is held, all tasks of the process wait there.
 func joined(p *dataset.Plan, in input) *lines {
-	all := dataset.Map(dataset.Range(p, 0, int64(in.Keys), in.Partitions), func(i int64) dataset.KV[string, int64] {
-		return dataset.KV[string, int64]{Key: in.key(int(i)), Value: i}
-	})
+	all := in.numbers(p)
 	pair := func(key string, value []byte, number int64) []byte {
+		in.delay()
 		if joins.Add(1) >= 1000 {
 			joining.Do(func() { in.moment(context.Background(), "joining", 0) })
 		}
@@ -158,15 +199,17 @@ func joined(p *dataset.Plan, in input) *lines {
 	if !in.Check {
 		return reportReduced(&in, pairs)
 	}
-	one := dataset.Map(pairs, func([]byte) dataset.KV[string, int64] { return dataset.KV[string, int64]{Key: "records", Value: 1} })
-	return dataset.Map(dataset.Reduce(one, func(a, b int64) int64 { return a + b }), func(e dataset.KV[string, int64]) []byte {
-		return line(e.Key, e.Value)
-	})
+	return recordCount(dataset.Map(pairs, func([]byte) int64 { return 1 }))
+}
+
+// records returns a line for each record.
+func records(p *dataset.Plan, in input) *lines {
+	return dataset.Map(in.rows(p), func(r row) []byte { return fmt.Appendf(nil, "%s\t%x", r.Key, r.Value) })
 }
 
 // sorted sorts the records by key and value.
 func sorted(p *dataset.Plan, in input) *lines {
-	all := dataset.Sort(dataset.Map(in.rows(p), func(r row) []byte { return fmt.Appendf(nil, "%s\t%x", r.Key, r.Value) }))
+	all := dataset.Sort(records(p, in))
 	if !in.Check {
 		return reportReduced(&in, all)
 	}

@@ -1,15 +1,18 @@
 // Command dataflow runs a job on data sets of generated records. Its tasks can be made to wait
 // at named points, which are called moments, so that tests can inject faults there.
 //
-//	dataflow [flags] counts|groups|joined|sorted|runs OUT
+//	dataflow [flags] counts|groups|cogroups|joined|records|sorted|runs OUT
 //
-// counts, groups and joined write a line for each key, and sorted writes a line for each
-// record. runs is not deterministic: it fails if it receives records of two runs of a map task.
-// With -check, joined and sorted write one line about the records instead of the records.
+// counts, groups and cogroups write a line for each key, and joined, records and sorted write a
+// line for each record. runs is not deterministic: its output shows if a task has received records of
+// two runs of a map task. With -check, counts, groups, cogroups and joined write one line with
+// the number of records, and sorted writes one line for each range.
 //
 // Each task reports its moments by files in the directory -control, and waits at moments that
 // are held (see moment). The driver writes the state of its task sets to the file "status" in
-// this directory. At its end, it prints the job's counters.
+// this directory, and at its end the job's counters to the file "counters". It prints how long
+// the job took. With -stream, the driver receives the lines, and writes their number to the
+// file OUT.
 //
 // Connections are plain TCP, not multipath TCP, so that tests can attach socket filters.
 //
@@ -36,12 +39,13 @@ import (
 // Their keys are chosen at random from Keys keys.
 type input struct {
 	Partitions, Records, Keys int
-	Payload                   int     // size of each value in bytes
-	Padding                   int     // number of bytes that are appended to each key
-	Hot                       float64 // fraction (0 to 1) of the records that have the first key
-	Right                     bool    // for joined: the records are the right side of the join
-	Check                     bool    // write one line about the records instead of the records
-	Unstable                  bool    // each run of a map task generates different values
+	Payload                   int           // size of each value in bytes
+	Padding                   int           // number of bytes that are appended to each key
+	Hot                       float64       // fraction (0 to 1) of the records that have the first key
+	Right                     bool          // for joined: the records are the right side of the join
+	Check                     bool          // write lines about the records instead of the records
+	Unstable                  bool          // each run of a map task generates different values
+	Delay                     time.Duration // how long groups, cogroups and joined wait for each record
 	Control                   string
 }
 
@@ -56,20 +60,50 @@ func main() {
 		flags.IntVar(&in.Padding, "padding", 0, "bytes that are appended to each key")
 		flags.Float64Var(&in.Hot, "hot", 0, "part of the records with the first key")
 		flags.BoolVar(&in.Right, "right", false, "join with the records on the right side")
-		flags.BoolVar(&in.Check, "check", false, "write one line instead of the records")
+		flags.BoolVar(&in.Check, "check", false, "write lines about the records instead of the records")
 		flags.BoolVar(&in.Unstable, "unstable", false, "generate other values in each run of a task")
 		flags.StringVar(&in.Control, "control", "", "directory of moments")
+		flags.DurationVar(&in.Delay, "delay", 0, "waiting time for each record of a result task")
+		overwrite := flags.Bool("overwrite", false, "replace OUT if it exists")
+		streams := flags.Bool("stream", false, "stream the lines to the driver")
 		if err := flags.Parse(os.Args[1:]); err != nil {
 			return err
 		}
 		if flags.NArg() != 2 {
 			return errors.New("usage: dataflow [flags] JOB OUT")
 		}
-		return run(ctx, in, flags.Arg(0), flags.Arg(1))
+		out := flags.Arg(1)
+		action := func(ctx context.Context, result *lines) error {
+			if *streams {
+				return stream(ctx, &in, result, out)
+			}
+			var options []dataset.SaveOption
+			if *overwrite {
+				options = append(options, dataset.Overwrite())
+			}
+			return result.Save(ctx, out, dataset.AsText, options...)
+		}
+		return run(ctx, in, flags.Arg(0), action)
 	})
 }
 
-func run(ctx context.Context, in input, job, out string) error {
+// stream receives the lines in the driver and writes their number to a file. It reports the
+// moment "streaming" when it has the first line.
+func stream(ctx context.Context, in *input, result *lines, out string) error {
+	count := 0
+	for _, err := range result.Stream(ctx) {
+		if err != nil {
+			return err
+		}
+		if count++; count == 1 {
+			in.moment(ctx, "streaming", 0)
+		}
+	}
+	return os.WriteFile(out, line(count), 0o644)
+}
+
+// run computes a job's result by an action.
+func run(ctx context.Context, in input, job string, action func(ctx context.Context, result *lines) error) error {
 	plan := jobs[job]
 	if plan == nil {
 		return fmt.Errorf("there is no job %q", job)
@@ -86,11 +120,16 @@ func run(ctx context.Context, in input, job, out string) error {
 		defer close(ended)
 		watching.Go(func() { watch(session, in.Control, ended) })
 	}
-	if err := plan.With(session, in).Save(ctx, out, dataset.AsText); err != nil {
+	began := time.Now()
+	if err := action(ctx, plan.With(session, in)); err != nil || in.Control == "" {
 		return err
 	}
-	fmt.Printf("generated %d, seen %d\n", session.Counter(generated), session.Counter(seen))
-	return nil
+	fmt.Println(time.Since(began))
+	counters, err := json.Marshal(map[string]int64{"generated": session.Counter(generated), "seen": session.Counter(seen)})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(in.Control, "counters"), counters, 0o644)
 }
 
 // watch writes the state of the task sets to the file "status" every 20 ms, until ended is
