@@ -27,10 +27,9 @@ var requireShuffleService = []string{"--conf", "shuffle.service=required"}
 var halfNode = []string{"--conf", "executor.memoryOverhead=3904m"}
 
 // TestShuffleService lets the NodeManagers of the shared cluster serve the map output of
-// executors that have ended. Its subtests are not parallel, because the cluster has room for
-// only three of their executors.
+// executors that have ended. It is not parallel: it needs the whole cluster to get executors on
+// every node, as TestMapTasksAreNodeLocal does.
 func TestShuffleService(t *testing.T) {
-	t.Parallel()
 	t.Run("executors are idle", testReleasedExecutors)
 	t.Run("executors are killed", testKilledExecutors)
 }
