@@ -141,6 +141,7 @@ func startGates(t *testing.T, args ...string) (running *submitted, open func(nam
 
 var (
 	jobLink      = regexp.MustCompile(`id=(\d+)&amp;page=job"`)
+	taskLink     = regexp.MustCompile(`index=(\d+)&amp;page=task`)
 	executorLink = regexp.MustCompile(`id=(\w+)&amp;page=executor"`)
 )
 
@@ -161,6 +162,7 @@ func awaitLink(t *testing.T, url string, link *regexp.Regexp) (id string) {
 func assertRunningPages(t *testing.T, b *browser.Browser, prefix string) {
 	t.Helper()
 	job, executor := awaitLink(t, prefix+"?page=jobs", jobLink), awaitLink(t, prefix+"?page=executors", executorLink)
+	awaitLink(t, prefix+"?page=tasks&id="+job, taskLink) // an executor runs a task, and can be profiled
 	for _, query := range browser.Pages(job, executor) {
 		assertPage(t, b, prefix, query)
 		assertLive(t, b)
@@ -245,7 +247,7 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 
 	require.NoError(t, b.Open(t.Context(), proxied+"?page=settings"))
-	assert.Regexp(t, `executor\.instances\s+2\s+the command line`, textOf(t, b))
+	assert.Regexp(t, `executor\.instances\s+2\s+job\.yaml:2:\d+\s`, textOf(t, b))
 
 	// A goroutine profile is also shown as a page. This page does not update itself.
 	require.NoError(t, b.Resize(t.Context(), 1280, 900))
