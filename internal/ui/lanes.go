@@ -50,28 +50,47 @@ type lanes struct {
 	Omitted int           `json:"omitted"` // number of lanes that are not shown
 }
 
-// coreTime is an attempt with the interval in which it occupied a core.
+// coreTime is an attempt with the interval in which it occupied a core. It has copies of fields
+// of the attempt: a million attempts are read in the order in which they are stored only once.
 type coreTime struct {
-	*events.Attempt
+	attempt    *events.Attempt
 	begin, end events.Micros
+	set        uint64
+	task       uint32
+	outcome    events.Outcome
+}
+
+// coreTimes are the attempts of an executor.
+type coreTimes struct {
+	executor *events.Executor
+	count    int // number of ended attempts
+	all      []coreTime
 }
 
 // lanesOf returns the lanes in the interval that the query specifies, by default from the start
 // of the first attempt to the end of the last.
 func (v view) lanesOf() lanes {
-	attempts := map[uint32]int{} // number of ended attempts, by the executor's registration number
-	for a := range v.Attempts() {
-		attempts[a.Executor]++
+	perExecutor := make([]*coreTimes, len(v.Executors))
+	byNumber := map[uint32]*coreTimes{} // by the number of the executor's registration
+	for i, e := range v.Executors {
+		perExecutor[i] = &coreTimes{executor: e}
+		for _, number := range e.Numbers {
+			byNumber[number] = perExecutor[i]
+		}
 	}
-	perExecutor := map[*events.Executor][]coreTime{}
+	for a := range v.Attempts() {
+		if e := byNumber[a.Executor]; e != nil {
+			e.count++
+		}
+	}
 	l := lanes{Sets: []laneSet{}, Lanes: []lane{}}
 	now := events.MicrosOf(v.end(time.Time{}))
 	add := func(a *events.Attempt) {
-		e := v.Executor(a.Executor)
+		e := byNumber[a.Executor]
 		if e == nil {
 			return
 		}
-		b := coreTime{Attempt: a, begin: a.Start + a.Queue, end: a.End}
+		b := coreTime{attempt: a, begin: a.Start + a.Queue, end: a.End, set: a.Set, task: a.Task, outcome: a.Outcome}
 		if a.End == 0 {
 			b.end = max(now, b.begin)
 		}
@@ -79,11 +98,10 @@ func (v view) lanesOf() lanes {
 			l.Begin = b.begin
 		}
 		l.End = max(l.End, b.end)
-		all := perExecutor[e]
-		if all == nil {
-			all = make([]coreTime, 0, attempts[a.Executor])
+		if e.all == nil {
+			e.all = make([]coreTime, 0, e.count)
 		}
-		perExecutor[e] = append(all, b)
+		e.all = append(e.all, b)
 	}
 	for a := range v.Attempts() {
 		add(a)
@@ -97,13 +115,13 @@ func (v view) lanesOf() lanes {
 		columns = maxColumns / 4
 	}
 	reduce := laneDrawer{lanes: &l, width: max((l.To-l.From)/events.Micros(columns), 1), index: map[uint64]int64{}, view: v}
-	for _, e := range v.Executors {
-		for _, bars := range reduce.perCore(perExecutor[e], e.Cores) {
+	for _, e := range perExecutor {
+		for _, bars := range reduce.perCore(e.all, e.executor.Cores) {
 			if len(l.Lanes) == maxLanes {
 				l.Omitted++
 				continue
 			}
-			l.Lanes = append(l.Lanes, lane{Executor: visible(e.ID), Host: visible(e.Host), Bars: bars})
+			l.Lanes = append(l.Lanes, lane{Executor: visible(e.executor.ID), Host: visible(e.executor.Host), Bars: bars})
 		}
 	}
 	return l
@@ -143,10 +161,7 @@ type laneDrawer struct {
 // attempts on all cores; perCore then assigns it to the core whose last attempt ends first.
 func (r *laneDrawer) perCore(attempts []coreTime, cores int) (bars [][]int64) {
 	slices.SortFunc(attempts, func(a, b coreTime) int {
-		if a.begin != b.begin { // faster than comparing fields of Attempt, because coreTime contains only a pointer to it
-			return cmp.Compare(a.begin, b.begin)
-		}
-		return cmp.Or(cmp.Compare(a.Set, b.Set), cmp.Compare(a.Task, b.Task))
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.set, b.set), cmp.Compare(a.task, b.task))
 	})
 	var ends []events.Micros // end of the last attempt on each core
 	for _, a := range attempts {
@@ -176,24 +191,24 @@ func (r *laneDrawer) draw(bars []int64, a coreTime) []int64 {
 	if end <= begin && (a.end < r.lanes.From || a.begin > r.lanes.To) {
 		return bars
 	}
-	start, length, set := int64(begin-r.lanes.From), int64(max(0, end-begin)), r.set(a.Set)
+	start, length, set := int64(begin-r.lanes.From), int64(max(0, end-begin)), r.set(a.set)
 	if n := len(bars); n > 0 && length < int64(r.width) {
 		last := bars[n-barFields:]
 		lastEnd := last[0] + last[1]
-		sameLook := last[2] == set && (last[4] == int64(a.Outcome) || last[1] < int64(r.width))
+		sameLook := last[2] == set && (last[4] == int64(a.outcome) || last[1] < int64(r.width))
 		if sameLook && start-lastEnd < int64(r.width) && (last[3] == -1 || last[1] < int64(r.width)) {
 			last[1], last[3] = max(last[1], start+length-last[0]), -1
-			last[4] = worse(last[4], int64(a.Outcome))
+			last[4] = worse(last[4], int64(a.outcome))
 			clear(last[5:])
 			return bars
 		}
 	}
-	bars = append(bars, start, length, set, int64(a.Task), int64(a.Outcome))
+	bars = append(bars, start, length, set, int64(a.task), int64(a.outcome))
 	if length < int64(r.width) {
 		return append(bars, 0, 0, 0)
 	}
 	reached, phaseEnd := begin, a.begin
-	for _, phase := range []events.Micros{a.Decode, a.Run, a.Encode} {
+	for _, phase := range []events.Micros{a.attempt.Decode, a.attempt.Run, a.attempt.Encode} {
 		phaseEnd += phase
 		next := min(max(reached, phaseEnd), end)
 		bars, reached = append(bars, int64(next-reached)), next
