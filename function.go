@@ -19,7 +19,8 @@ type Function[In, Out any] struct{ name string }
 
 // Func registers f as a task function. The name must be unique in the program. Call Func in a
 // package variable's initializer, so that executors, which do not run the driver function, register
-// f too. [Main] reports invalid names and types.
+// f too. [Main] reports invalid names and types. If Func is called after Main, the function's jobs
+// fail.
 //
 // Inputs and results are serialized: arrow.RecordBatch and []arrow.RecordBatch as Arrow IPC, all
 // other types as CBOR. CBOR contains a type's exported fields or, if the type implements

@@ -27,6 +27,7 @@ var (
 	readsClock = dataset.Define("reads the clock", func(p *dataset.Plan, n numbers) *dataset.Of[int64] {
 		return dataset.Sample(source(p, n), 0.5, uint64(time.Now().UnixNano()))
 	})
+	ofDriver      = dataset.Define("numbers of the driver", source)
 	another       *dataset.Of[int64] // a data set that the driver function has made
 	usesAnother   = dataset.Define("uses another plan", func(_ *dataset.Plan, _ struct{}) *dataset.Of[int64] { return dataset.Distinct(another) })
 	actionError   error
@@ -53,8 +54,6 @@ func TestDataSetsOfAnotherPlanAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, "Distinct uses a data set of another plan: pass it to this plan's function among its arguments")
 	})
 }
-
-var ofDriver = dataset.Define("numbers of the driver", source)
 
 func TestActionsInAPlanFunctionFail(t *testing.T) {
 	run(t, func(ctx context.Context, session *bobbin.Session) {
