@@ -86,7 +86,7 @@ func (a *stageAttempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 		Stage:           s.number,
 		Priority:        pool.Priority{Job: uint64(run.Priority.Job), Stage: run.Priority.Stage},
 		StageInJob:      s.place(e.jobs[run.Priority.Job]),
-		KeepsAllResults: s.exchange == nil && s.job.kind == collectElements,
+		KeepsAllResults: s.exchange == nil && s.job.kind == collectElements && s.job.onResult == nil,
 		Indexes:         s.largestFirst(run.Tasks),
 	}
 	spec.FromContext(s.job.ctx)
@@ -310,7 +310,8 @@ func (a *stageAttempt) taskDone(result driver.Result) {
 		}
 		s.outputs[result.Index], s.sizes = *output.Output, nil
 	case s.job.onResult != nil:
-		s.job.onResult(output, func() { a.submission.Release(len(result.Value)) })
+		size := len(result.Value) // the function must not refer to the value
+		s.job.onResult(output, func() { a.submission.Release(size) })
 		e.act(actions)
 		return
 	default:

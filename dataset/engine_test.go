@@ -117,6 +117,22 @@ func TestStream(t *testing.T) {
 	})
 }
 
+// A stream may be larger than driver.maxResultSize, which limits what the driver has in memory
+// at the same time.
+func TestStreamIsNotLimitedAsAWhole(t *testing.T) {
+	runWith(t, map[string]string{"master": "local[2]", "driver.maxResultSize": "100k"}, func(ctx context.Context, session *bobbin.Session) {
+		all := counted.With(session, numbers{100_000, 10})
+		n := 0
+		for _, err := range all.Stream(ctx) {
+			require.NoError(t, err)
+			n++
+		}
+		require.Equal(t, 100_000, n)
+		_, err := all.Collect(ctx)
+		require.ErrorContains(t, err, "driver.maxResultSize")
+	})
+}
+
 func TestJobsRunAtTheSameTime(t *testing.T) {
 	run(t, func(ctx context.Context, session *bobbin.Session) {
 		sums := countedSums.With(session, counted.With(session, numbers{1000, 10}))

@@ -83,10 +83,17 @@ func (f *resultFetches) peek() *attempt {
 		if a := f.queue[0]; !a.killed && a.isAtExecutor() {
 			return a
 		}
-		f.queue = f.queue[1:]
+		f.pop()
 	}
 	f.queue = nil
 	return nil
+}
+
+// pop removes the first queued attempt. The queue's array must not refer to it any more: the
+// attempt will refer to its result.
+func (f *resultFetches) pop() {
+	f.queue[0] = nil
+	f.queue = f.queue[1:]
 }
 
 // start marks the first queued result as requested. It returns false if the result does not fit
@@ -97,7 +104,7 @@ func (f *resultFetches) start(unreleased int64) bool {
 	if used := f.fetchingBytes + unreleased; used > 0 && used+a.stored.size() > f.fetchWindow {
 		return false
 	}
-	f.queue = f.queue[1:]
+	f.pop()
 	f.fetchingBytes += a.stored.size()
 	a.stored.fetchRequested = true
 	return true

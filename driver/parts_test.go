@@ -206,3 +206,16 @@ func TestBlockedCheck(t *testing.T) {
 	require.False(t, b.isDue(start.Add(2*blockedInterval), false))
 	require.Zero(t, b.nextCheck)
 }
+
+// An attempt that has left the queue will refer to its result, so the queue must not refer to
+// the attempt.
+func TestQueueOfFetchesForgetsAttempts(t *testing.T) {
+	f := newFetches(config.Default(), &TaskSet{})
+	for i := range 2 {
+		f.add(&attempt{index: i, stored: &storedResult{update: &wire.TaskUpdate{StoredBytes: 1}}})
+	}
+	queue := f.queue
+	require.True(t, f.start(0))
+	require.Nil(t, queue[0])
+	require.NotNil(t, queue[1])
+}
