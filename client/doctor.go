@@ -266,24 +266,26 @@ func (e *doctorRun) web(ctx context.Context, address string) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	get := func(transport http.RoundTripper) (*http.Response, error) {
+		sent := time.Now()
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+address+"/ws/v1/cluster/info", nil)
 		if err != nil {
 			return nil, err
 		}
 		response, err := transport.RoundTrip(request)
-		if err == nil {
-			_ = response.Body.Close()
+		if err != nil {
+			return nil, err
 		}
-		return response, err
+		_ = response.Body.Close()
+		// Hadoop's servers send no date if they refuse a request without a ticket.
+		if theirs, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+			e.clock(check, theirs.Sub(sent))
+		}
+		return response, nil
 	}
-	sent := time.Now()
 	response, err := get(transport)
 	if err != nil {
 		e.problem(check, err, key, "let this machine reach the address, and the ResourceManager run there; a certificate must be of an authority in ssl-client.xml's truststore")
 		return
-	}
-	if theirs, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		e.clock(check, theirs.Sub(sent))
 	}
 	login := e.cluster.identity.kerberos
 	switch asks := response.StatusCode == http.StatusUnauthorized; {

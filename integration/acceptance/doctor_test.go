@@ -39,7 +39,7 @@ func TestDoctorFromANode(t *testing.T) {
 		"REST API " + manager.Address(cluster.HTTP):       "^answers\n",
 		"clock":             "^it is that of REST API ",
 		"version":           `^Hadoop 3\.\d+\.\d+, since `,
-		"queues":            "; applications go to root.",
+		"queues":            "; applications go to ",
 		"nodes":             `^\d+ are up`,
 		"NodeManagers":      `^the web servers of the \d+ asked answer`,
 		"largest container": `^\d+ MiB and \d+ cores`,

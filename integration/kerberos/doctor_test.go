@@ -34,7 +34,7 @@ func (s *kerberosCluster) testDoctor(t *testing.T) {
 		"NodeManagers":      "^the web servers of the 2 asked answer",
 		"clock":             "^it is that of REST API ",
 		"version":           `^Hadoop 3\.\d+\.\d+, since `,
-		"queues":            "; applications go to root.",
+		"queues":            "; applications go to ",
 		"nodes":             "^2 are up",
 		"largest container": `^\d+ MiB and \d+ cores`,
 	} {
@@ -106,7 +106,7 @@ func (s *kerberosCluster) testDoctorOfOthers(t *testing.T) {
 		if finding.Check == "proxy user" {
 			refused++
 			require.Equal(t, client.LevelProblem, finding.Level)
-			require.Contains(t, finding.Result, "gateway is not allowed to impersonate bob")
+			require.Contains(t, finding.Result, "is not allowed to impersonate bob")
 			require.Equal(t, "hadoop.proxyuser.gateway.users", finding.Key)
 		}
 	}
