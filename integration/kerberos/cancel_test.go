@@ -3,8 +3,8 @@
 package kerberos
 
 import (
-	"bytes"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -19,79 +19,88 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// testTokensAreCancelled runs an application with a keytab in each deploy mode, and saves the
-// tokens of its containers. When the application has ended, the NameNodes must refuse these
-// tokens: the ResourceManager cancels those of the submission, and bobbin those that it has
-// obtained with the keytab.
+// testTokensAreCancelled runs an application with a keytab in each deploy mode. When they have
+// ended, all tokens that the NameNodes have issued must be cancelled: those of the submissions by
+// the ResourceManager, and by bobbin those that it has obtained with the keytab. The NameNodes must
+// refuse tokens of containers.
 func (s *kerberosCluster) testTokensAreCancelled(t *testing.T) {
 	var applications sync.WaitGroup
 	defer applications.Wait()
-	ended := map[string]*commandResult{}
-	modes := []string{"cluster", "client"}
-	for _, mode := range modes {
+	ended := map[string]*commandResult{"cluster": {}, "client": {}}
+	for mode, result := range ended {
 		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "1", "--name", "cancelled-" + mode,
 			"--conf", "kerberos.access.hadoopFileSystems=hdfs://" + cluster.West}, s.keytab(cluster.Alice)...)
-		result := &commandResult{}
-		ended[mode] = result
 		s.submitted++
 		applications.Go(func() {
 			*result = s.run(t, append(args, s.programs+"/steady", "/user/alice/cancelled-"+mode, "2", "11s")...)
 		})
 	}
+	id := s.running(t, "cancelled-cluster")
 	saved := map[string]security.Token{} // by password
-	for _, mode := range modes {
-		id, before := s.running(t, "cancelled-"+mode), len(saved)
-		require.Eventually(t, func() bool {
-			for _, path := range s.tokenFiles(t, id) {
-				credentials, err := security.ReadCredentialsFile(path)
-				if err != nil {
-					continue // the NodeManager has not written the whole file
-				}
-				for _, token := range credentials.Tokens() {
-					if token.Kind == security.KindHDFS {
-						saved[string(token.Password)] = token
-					}
+	require.Eventually(t, func() bool {
+		for _, path := range s.tokenFiles(t, id) {
+			credentials, err := security.ReadCredentialsFile(path)
+			if err != nil {
+				continue // the NodeManager has not written the whole file
+			}
+			for _, token := range credentials.Tokens() {
+				if token.Kind == security.KindHDFS {
+					saved[string(token.Password)] = token
 				}
 			}
-			return len(saved) >= before+4
-		}, testTimeout, 100*time.Millisecond, "of two nameservices, the submission's and others")
-	}
+		}
+		return len(saved) >= 2
+	}, testTimeout, 100*time.Millisecond, "those of the submission, for two nameservices")
 	for _, token := range saved {
 		require.NoError(t, s.useToken(t, token))
 	}
 
 	applications.Wait()
-	for _, mode := range modes {
-		require.Equal(t, 0, ended[mode].code, ended[mode].stderr)
-		require.NotContains(t, ended[mode].stderr, "not cancelled")
+	for _, result := range ended {
+		require.Equal(t, 0, result.code, result.stderr)
+		require.NotContains(t, result.stderr, "not cancelled")
 	}
+	var issued int
+	var valid []string
+	require.Eventually(t, func() bool { // until the ResourceManager has cancelled the submissions' tokens
+		issued, valid = s.issuedTokens(t)
+		return len(valid) == 0
+	}, testTimeout, 100*time.Millisecond, "%v", &valid)
+	require.GreaterOrEqual(t, issued, 8)
 	for _, token := range saved {
-		var err error
-		require.Eventually(t, func() bool {
-			err = s.useToken(t, token)
-			return err != nil
-		}, testTimeout, 100*time.Millisecond, "%s", token.Service)
-		require.ErrorIs(t, err, ipc.InvalidToken)
+		require.ErrorIs(t, s.useToken(t, token), ipc.InvalidToken)
 	}
-	s.testTokensOfRefusedSubmission(t)
-}
 
-// testTokensOfRefusedSubmission submits with a staging directory that alice may not make, and
-// checks that the submission's tokens are cancelled.
-func (s *kerberosCluster) testTokensOfRefusedSubmission(t *testing.T) {
-	cancelled := func() (count int) {
-		for _, namenode := range s.NameNodes() {
-			log, err := os.ReadFile(namenode.LogFile())
-			require.NoError(t, err)
-			count += bytes.Count(log, []byte("Token cancellation requested for identifier"))
-		}
-		return count
-	}
-	before := cancelled()
+	// A submission fails after it has obtained tokens, as alice may not make its staging directory.
 	r := s.run(t, "submit", "--conf", "yarn.stagingDir=/", "--conf", "kerberos.access.hadoopFileSystems=hdfs://"+cluster.West, s.programs+"/pi", "4")
 	require.Equal(t, 3, r.code, r.stderr)
-	require.Contains(t, r.stderr, "ermission denied")
-	require.Equal(t, before+2, cancelled(), "one of each nameservice")
+	after, valid := s.issuedTokens(t)
+	require.Equal(t, issued+2, after)
+	require.Empty(t, valid)
+}
+
+var (
+	issuedToken    = regexp.MustCompile(`Creating password for identifier: \(.*? sequenceNumber=(\d+)`)
+	cancelledToken = regexp.MustCompile(`Token cancellation requested for identifier: \(.*? sequenceNumber=(\d+)`)
+)
+
+// issuedTokens returns how many delegation tokens the NameNodes have issued, and which of them have
+// not been cancelled, by the NameNodes' logs.
+func (s *kerberosCluster) issuedTokens(t *testing.T) (issued int, valid []string) {
+	for _, namenode := range s.NameNodes() {
+		log, err := os.ReadFile(namenode.LogFile())
+		require.NoError(t, err)
+		cancelled := map[string]bool{}
+		for _, match := range cancelledToken.FindAllSubmatch(log, -1) {
+			cancelled[string(match[1])] = true
+		}
+		for _, match := range issuedToken.FindAllSubmatch(log, -1) {
+			if issued++; !cancelled[string(match[1])] {
+				valid = append(valid, namenode.Name()+" "+string(match[1]))
+			}
+		}
+	}
+	return issued, valid
 }
 
 // useToken makes a request to the NameNode of a token, on a new connection with this token.

@@ -169,12 +169,7 @@ func (s *kerberosCluster) testWordCount(t *testing.T) {
 	}
 	// Each of these flags makes the application get a token for another nameservice.
 	const west = "hdfs://" + cluster.West + "/user/alice"
-	namesWest := map[string][]string{"cluster": {"--files", west + "/shipped"}, "client": {"--conf", "eventLog.dir=" + west + "/events"}}
-	if s.options.HA {
-		shipped, err := files.Create(t.Context(), west+"/shipped")
-		require.NoError(t, err)
-		require.NoError(t, shipped.Close())
-	}
+	namesWest := map[string][]string{"cluster": {"--conf", "eventLog.spark.dir=" + west + "/events"}, "client": {"--conf", "eventLog.dir=" + west + "/events"}}
 	for _, mode := range []string{"cluster", "client"} {
 		out := "/user/alice/out-" + mode
 		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "2"}, login...)

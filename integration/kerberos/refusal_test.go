@@ -95,7 +95,7 @@ func (s *kerberosCluster) testBadLogins(t *testing.T) {
 	}
 
 	for _, service := range []string{"rm/127.0.0.1", "nn/127.0.0.1"} {
-		s.testMissingService(t, service, ticket)
+		s.testMissingService(t, service+"@"+kdctest.Realm, ticket)
 	}
 	s.testRefused(t, "another principal is configured", refusedSubmission{
 		cause: "says that it is rm/127.0.0.1, and yarn.resourcemanager.principal is nm/_HOST@" + kdctest.Realm,
