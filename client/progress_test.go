@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testDisplay returns a display with a fake clock, which the function after advances.
+// testDisplay returns a display with a fake clock. after(d) advances the clock by d.
 func testDisplay(console *Console) (p *progressDisplay, after func(time.Duration)) {
 	now := time.Unix(1_700_000_000, 0)
 	p = &progressDisplay{console: console, began: now}

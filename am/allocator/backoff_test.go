@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// mostRounds is the maximum number of rounds of requests for failed containers in ten minutes. Six
-// rounds and a quiet period take 75 s.
+// mostRounds is the maximum number of rounds in ten minutes in which replacements for failed
+// containers are requested. Six rounds and a quiet period take 75 s.
 const mostRounds = 6 + 10*60*6/75
 
 func TestABackoffBoundsTheRounds(t *testing.T) {

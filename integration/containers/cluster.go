@@ -51,8 +51,8 @@ type Options struct {
 	Image string
 	// HA starts two ResourceManagers, and a ZooKeeper for their state and leader election.
 	HA bool
-	// Kerberos makes the cluster secure and starts a KDC. The users are those of package
-	// cluster. This machine must have a JDK and Debian's packages krb5-kdc, krb5-admin-server
+	// Kerberos makes the cluster secure and starts a KDC. Its users are those
+	// of integration/cluster, such as cluster.Alice. This machine must have a JDK and Debian's packages krb5-kdc, krb5-admin-server
 	// and krb5-user. Kerberos and HA must not both be set.
 	Kerberos bool
 	// Disks contains the sizes, in bytes, of in-memory disks for the files of YARN containers,

@@ -37,14 +37,14 @@ var markedLine = "ape bee " + rand.Text()[:8] + "\n"
 // capture contains what capturePackets has seen on loopback.
 type capture struct {
 	sockets   map[string]string         // daemon names by address
-	sent      map[string]int            // bytes sent and received, by daemon
+	traffic   map[string]int            // bytes sent and received, by daemon
 	wordsSeen map[string]map[string]int // how often each word was seen, by daemon; "" means connections without a daemon in sockets
 }
 
 // capturePackets captures all packets on loopback until stop is called, which returns the
 // capture. It requires root.
 func (s *kerberosCluster) capturePackets(t *testing.T) (stop func() *capture) {
-	c := &capture{sent: map[string]int{}, wordsSeen: map[string]map[string]int{}, sockets: map[string]string{
+	c := &capture{traffic: map[string]int{}, wordsSeen: map[string]map[string]int{}, sockets: map[string]string{
 		s.NameNode().Address(cluster.RPC):              "NameNode",
 		s.ResourceManager().Address(cluster.RPC):       "ResourceManager",
 		s.ResourceManager().Address(cluster.Scheduler): "ResourceManager's AMs",
@@ -107,7 +107,7 @@ func (c *capture) search(packet []byte) {
 			daemon = name
 		}
 	}
-	c.sent[daemon] += len(payload)
+	c.traffic[daemon] += len(payload)
 	for _, word := range wordsInClear {
 		if bytes.Contains(payload, []byte(word)) {
 			if c.wordsSeen[daemon] == nil {
@@ -123,7 +123,7 @@ func (c *capture) search(packet []byte) {
 // connection.
 func (c *capture) requireOnlyInClear(t *testing.T, clear map[string]bool) {
 	for daemon, word := range wordsInClear {
-		assert.NotZero(t, c.sent[daemon], "%s was used", daemon)
+		assert.NotZero(t, c.traffic[daemon], "%s was used", daemon)
 		assert.Equal(t, clear[daemon], c.wordsSeen[daemon][word] > 0, "%q in clear at the %s", word, daemon)
 	}
 	assert.Zero(t, c.wordsSeen[""][markedLine], "at other ports")

@@ -32,12 +32,12 @@ func load(settings *config.Config, create bool) (*Credentials, error) {
 		return FromCertificates(certificate, config.SSLKeyFile.In(settings), config.SSLCAFile.In(settings))
 	}
 	if secret := config.AuthenticateSecret.In(settings); secret != "" {
-		made, err := FromSecret([]byte(secret))
+		credentials, err := FromSecret([]byte(secret))
 		if err != nil {
 			return nil, fmt.Errorf("%s (from %s): %w", config.AuthenticateSecret.Name(),
 				settings.Source(config.AuthenticateSecret.Name()), err)
 		}
-		return made, nil
+		return credentials, nil
 	}
 	path := config.AuthenticateSecretFile.In(settings)
 	if path == "" {
@@ -56,11 +56,11 @@ func load(settings *config.Config, create bool) (*Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := FromSecret(secret)
+	credentials, err := FromSecret(secret)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return made, nil
+	return credentials, nil
 }
 
 func readSecret(path string) ([]byte, error) {

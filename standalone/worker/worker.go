@@ -247,8 +247,8 @@ func (w *worker) loop(ctx context.Context) {
 	defer w.heartbeat.Stop()
 
 	stop, decommission := ctx.Done(), w.options.Decommission
-	var flushed <-chan time.Time
-	for !w.isDone(flushed) {
+	var sendDeadline <-chan time.Time
+	for !w.isDone(sendDeadline) {
 		var out chan<- *protocol.WorkerMessage
 		var next *protocol.WorkerMessage
 		if w.current != nil && len(w.queue) > 0 {
@@ -276,12 +276,12 @@ func (w *worker) loop(ctx context.Context) {
 			stop = nil
 			w.logger.Info("worker stops", "reason", context.Cause(ctx), "running", len(w.running))
 			w.stop(errStopped)
-		case <-flushed:
+		case <-sendDeadline:
 			w.current = nil
 		}
-		if flushed == nil && w.idle() {
+		if sendDeadline == nil && w.idle() {
 			w.enqueue(&protocol.WorkerMessage{Unregister: &protocol.Unregister{}})
-			flushed = time.After(unregisterTimeout)
+			sendDeadline = time.After(unregisterTimeout)
 		}
 	}
 	stopCleaning()
@@ -299,10 +299,10 @@ func (w *worker) idle() bool {
 	return (w.stopping != nil || w.decommission != nil) && len(w.running) == 0
 }
 
-// isDone reports whether the event loop must end: the worker has started to send its last
-// messages, and is not registered (any more).
-func (w *worker) isDone(flushed <-chan time.Time) bool {
-	return flushed != nil && w.current == nil
+// isDone reports whether the event loop must end: the worker sends its last messages, so that
+// sendDeadline is not nil, and has no connection to a master.
+func (w *worker) isDone(sendDeadline <-chan time.Time) bool {
+	return sendDeadline != nil && w.current == nil
 }
 
 func (w *worker) handle(e event) {

@@ -156,8 +156,9 @@ func run(ctx context.Context, arguments []string) error {
 	return nil
 }
 
-// countInto counts the words of a text and commits the counts to output. awaitedFiles are the
-// paths of the files for which counting tasks and writing tasks wait.
+// countInto counts the words of a text and commits the counts to output. Half of the
+// counting tasks wait for the file awaitedFiles[0], and half of the writing tasks for the file
+// awaitedFiles[1]. "" means not to wait.
 func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, pause time.Duration, awaitedFiles [2]string) error {
 	splits, err := session.Files().Splits(ctx, in, storage.SplitOptions{Size: splitSize})
 	if err != nil {

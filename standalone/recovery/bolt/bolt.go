@@ -91,7 +91,7 @@ func Open(directory string) (recovery.Backend, error) {
 	}
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
-		return nil, &InUseError{Path: path, Holder: holder(directory)}
+		return nil, &InUseError{Path: path, Holder: lockHolder(directory)}
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
 		return nil, damaged(path, err)
 	}
@@ -126,9 +126,9 @@ func damaged(path string, err error) error {
 		"or move it away to begin with no applications, workers and drivers", path, err)
 }
 
-// holder returns the content of the file leaderName in parentheses, for an error text. It
-// returns "" if the file cannot be read.
-func holder(directory string) string {
+// lockHolder returns which master has locked the state, in parentheses, for an error text. It
+// returns "" if the file leaderName cannot be read.
+func lockHolder(directory string) string {
 	text, err := os.ReadFile(filepath.Join(directory, leaderName))
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return ""
