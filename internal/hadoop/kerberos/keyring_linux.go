@@ -31,7 +31,7 @@ func readKeyring(name string) ([]byte, error) {
 	runtime.LockOSThread() // each thread has keyrings of its own
 	defer runtime.UnlockOSThread()
 	content, err := readKeys(name)
-	if errors.Is(err, unix.ENOKEY) || errors.Is(err, unix.EKEYEXPIRED) || errors.Is(err, unix.EKEYREVOKED) {
+	if hasExpired(err) {
 		return nil, fs.ErrNotExist
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func readKeys(name string) ([]byte, error) {
 		}
 		where = keyringOfPersistent
 	default:
-		return nil, fmt.Errorf("bobbin reads those of the kinds session, user and persistent only: %w", errors.ErrUnsupported)
+		return nil, fmt.Errorf("bobbin reads keyrings of the kinds session, user and persistent only: %w", errors.ErrUnsupported)
 	}
 	ring, err := unix.KeyctlSearch(ring, "keyring", where, 0)
 	if err == nil && cache == "" {
@@ -88,6 +88,9 @@ func readKeys(name string) ([]byte, error) {
 	for ; len(keys) >= 4; keys = keys[4:] {
 		id := int(int32(binary.NativeEndian.Uint32(keys)))
 		described, err := unix.KeyctlString(unix.KEYCTL_DESCRIBE, id) // type;uid;gid;permissions;name
+		if hasExpired(err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -97,12 +100,21 @@ func readKeys(name string) ([]byte, error) {
 	}
 	for _, id := range ids {
 		value, err := readKey(id)
+		if hasExpired(err) && id != principal {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		content = append(content, value...)
 	}
 	return content, nil
+}
+
+// hasExpired reports whether err means that a key is no longer valid. A ticket's key expires with
+// the ticket, and the kernel removes it later.
+func hasExpired(err error) bool {
+	return errors.Is(err, unix.EKEYEXPIRED) || errors.Is(err, unix.EKEYREVOKED) || errors.Is(err, unix.ENOKEY)
 }
 
 // primaryIn returns the name of the primary cache in a keyring with caches.

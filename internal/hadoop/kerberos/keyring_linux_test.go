@@ -52,6 +52,6 @@ func TestCacheInAKeyring(t *testing.T) {
 	}
 	t.Setenv(cacheVariable, "KEYRING:thread:"+name)
 	_, err := Open(t.Context(), Options{})
-	require.ErrorContains(t, err, "bobbin reads those of the kinds session, user and persistent only")
+	require.ErrorContains(t, err, "bobbin reads keyrings of the kinds session, user and persistent only")
 	require.ErrorContains(t, err, "export KRB5CCNAME=FILE:$HOME/.krb5cc and run kinit")
 }

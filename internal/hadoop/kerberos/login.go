@@ -219,8 +219,14 @@ func (c *Client) ticket(ctx context.Context, service string) (ticket messages.Ti
 		c.mu.Lock() // gokrb5 does not lock all of its state
 		defer c.mu.Unlock()
 		name, realm := splitPrincipal(service)
-		if realm != "" {
-			library.Config.DomainRealm[path.Base(name)] = realm // GetServiceTicket takes no realm
+		if realm != "" { // GetServiceTicket takes no realm
+			host, realms := path.Base(name), library.Config.DomainRealm
+			if configured, found := realms[host]; found {
+				defer func() { realms[host] = configured }()
+			} else {
+				defer delete(realms, host)
+			}
+			realms[host] = realm
 		}
 		got.ticket, got.key, err = library.GetServiceTicket(name)
 		return got, err
