@@ -127,7 +127,8 @@ func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Dri
 		m.allocator.ReleaseAll(context.WithoutCancel(ctx))
 		m.finish(ctx, outcome, summary)
 	}
-	if m.renewal != nil {
+	// NodeManagers that got renewed tokens use them to aggregate logs after the application's end.
+	if m.renewal != nil && !m.contexts.usesRenewed() {
 		m.renewal.Cancel(ctx)
 	}
 	return outcome.code, outcome.err

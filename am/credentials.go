@@ -5,18 +5,12 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
-
-// maxTokenMargin is the maximum time before the end of the tokens' lifetime in which new containers
-// no longer get the submission's tokens. Such a margin is necessary because starting a container
-// takes time.
-const maxTokenMargin = 10 * time.Minute
 
 // login logs in to Kerberos if the application has a keytab. Without a keytab, it returns nil.
 func (a *Attempt) login(ctx context.Context) (*kerberos.Client, error) {
@@ -90,23 +84,6 @@ func (m *applicationMaster) receiveTokens(encoded []byte) error {
 	}
 	m.Files.SetTokens(tokens)
 	return m.contexts.renew(tokens)
-}
-
-// tokensUsableUntil returns the time until which new containers can get tokens. This time is
-// shortly before the end of the tokens' maximum lifetime, until which the ResourceManager renews
-// the tokens. tokensUsableUntil returns zero if no token has a known maximum lifetime.
-func tokensUsableUntil(tokens *security.Credentials) (until time.Time) {
-	for _, token := range hdfsTokens(tokens) {
-		identifier, err := token.ParseIdentifier()
-		if err != nil {
-			continue
-		}
-		end := identifier.MaxDate.Add(-min(maxTokenMargin, identifier.MaxDate.Sub(identifier.Issued)/10))
-		if until.IsZero() || end.Before(until) {
-			until = end
-		}
-	}
-	return until
 }
 
 // hdfsTokens yields the aliases and tokens of file systems in credentials, which may be nil.

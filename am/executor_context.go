@@ -13,6 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/shuffle"
+	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 // executorContexts creates the ContainerLaunchContexts of executors. The part that all executors
@@ -64,7 +65,7 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 	if attempt.Hadoop.HTTPSOnly() {
 		c.scheme = "https"
 	}
-	c.submittedUntil = tokensUsableUntil(attempt.credentials)
+	c.submittedUntil = storage.TokensUsableUntil(attempt.credentials)
 	var err error
 	c.submitted, err = c.sharedWithTokens(attempt.credentials)
 	return c, err
@@ -103,10 +104,15 @@ func (c *executorContexts) renew(tokens *security.Credentials) error {
 	return err
 }
 
+// usesRenewed reports whether executors that are started now get renewed tokens, if there are any.
+func (c *executorContexts) usesRenewed() bool {
+	return !c.submittedUntil.IsZero() && !time.Now().Before(c.submittedUntil)
+}
+
 // shared returns the shared part for an executor that is started now.
 func (c *executorContexts) shared(executor launcher.Executor) *yarn.SharedLaunch {
 	launches := c.submitted
-	if renewed := c.renewed.Load(); renewed != nil && !c.submittedUntil.IsZero() && !time.Now().Before(c.submittedUntil) {
+	if renewed := c.renewed.Load(); renewed != nil && c.usesRenewed() {
 		launches = renewed
 	}
 	if executor.NoAuxService {

@@ -309,15 +309,15 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	}
 	ctx = context.WithoutCancel(ctx)
 	s.id = submitted.ID
-	err = s.cluster.submitApplication(ctx, submitted)
-	if err == nil {
-		return s.submitted(ctx, submitted)
-	}
-	if message := refusalMessage(err); message != "" {
+	if err = s.cluster.submitApplication(ctx, submitted); err == nil {
+		if err = s.submitted(ctx, submitted); err == nil {
+			return nil
+		}
+	} else if message := refusalMessage(err); message != "" {
 		return RefusedError(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
 	}
-	// The cluster may have accepted the application despite the error. Kill it, because no process
-	// would wait for it.
+	// The cluster has accepted the application, or may have accepted it despite the error. Kill it,
+	// because no process would wait for it.
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()
 	if killing := s.cluster.killApplication(ctx, s.id, "its submission did not complete"); killing != nil {

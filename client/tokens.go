@@ -84,15 +84,26 @@ func (s *submission) cancelTokens(ctx context.Context) {
 	if s.cluster.identity.tokens != nil {
 		return // the user may use them for other applications
 	}
-	obtained := &security.Credentials{}
-	for root, encoded := range s.tokens {
-		if token, err := security.DecodeTokenURL(encoded); err == nil {
-			obtained.SetToken(root, token)
-		}
-	}
-	if err := s.stager.files.CancelTokens(ctx, obtained); err != nil {
+	if err := s.stager.files.CancelTokens(ctx, decodeTokens(s.tokens)); err != nil {
 		s.job.Console.Warn("delegation tokens are not cancelled, and stay valid until they end: %v", err)
 	}
+}
+
+// decodeTokens returns credentials with tokens, which are encoded in a map from file systems.
+func decodeTokens(encoded map[string]string) *security.Credentials {
+	decoded := &security.Credentials{}
+	for root, text := range encoded {
+		if token, err := security.DecodeTokenURL(text); err == nil {
+			decoded.SetToken(root, token)
+		}
+	}
+	return decoded
+}
+
+// TokensUsableUntil returns the time until which executors that are started get the delegation
+// tokens of the submission; see storage.TokensUsableUntil.
+func (r *Running) TokensUsableUntil() time.Time {
+	return storage.TokensUsableUntil(decodeTokens(r.request.tokens))
 }
 
 // checkRenewer fails if another process has obtained the token and the ResourceManager may not

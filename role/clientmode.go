@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/am/remote"
@@ -94,8 +95,10 @@ func (c *clientMode) run(ctx context.Context) error {
 	}
 	defer c.running.Close()
 	err = c.driveAndFollow(ctx, drive)
-	if c.renewal != nil {
-		c.renewal.Cancel(ctx) // only now, because the ApplicationMaster uses the tokens until it ends
+	// The ApplicationMaster uses the tokens until it ends. NodeManagers that got renewed tokens use
+	// them to aggregate logs after that.
+	if c.renewal != nil && c.report != nil && time.Now().Before(c.running.TokensUsableUntil()) {
+		c.renewal.Cancel(ctx)
 	}
 	return err
 }

@@ -63,7 +63,7 @@ func openTerminal(t *testing.T) (terminal *os.File, shown *screen, close func())
 	}
 }
 
-// endListener is closed when its task set has ended.
+// endListener receives the error with which its task set has ended, or nil.
 type endListener chan error
 
 func (endListener) TaskDone(driver.Result)        {}

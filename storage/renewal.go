@@ -16,8 +16,8 @@ const (
 )
 
 // Renewal obtains new delegation tokens before the previous ones expire, so that processes
-// without a Kerberos ticket can use file systems for as long as an application runs. The caller
-// must call Cancel when the application has ended.
+// without a Kerberos ticket can use file systems for as long as an application runs. When the
+// application has ended, call Cancel, unless other processes still use the tokens.
 type Renewal struct {
 	Files       *Files   // its user must have logged in to Kerberos
 	FileSystems []string // URIs

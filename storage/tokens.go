@@ -66,6 +66,33 @@ func (f *Files) CancelToken(ctx context.Context, uri string, token security.Toke
 	return system.namenode.CancelToken(ctx, token)
 }
 
+// maxTokenMargin limits the margin of TokensUsableUntil.
+const maxTokenMargin = 10 * time.Minute
+
+// TokensUsableUntil returns the time until which new containers can get the delegation tokens of a
+// submission, which the ResourceManager renews until the end of their maximum lifetime. It is a
+// little earlier than that end, because starting a container takes time. It is zero if the end is
+// unknown. tokens may be nil.
+func TokensUsableUntil(tokens *security.Credentials) (until time.Time) {
+	if tokens == nil {
+		return until
+	}
+	for _, token := range tokens.Tokens() {
+		if token.Kind != security.KindHDFS {
+			continue
+		}
+		identifier, err := token.ParseIdentifier()
+		if err != nil {
+			continue
+		}
+		end := identifier.MaxDate.Add(-min(maxTokenMargin, identifier.MaxDate.Sub(identifier.Issued)/10))
+		if until.IsZero() || end.Before(until) {
+			until = end
+		}
+	}
+	return until
+}
+
 // cancelTimeout limits CancelTokens, because applications cancel their tokens before they exit.
 const cancelTimeout = 5 * time.Second
 
