@@ -50,31 +50,29 @@ func MayBegin(begin []byte) bool {
 // Of returns the format of a file with the given size in bytes. It fails if the file cannot be
 // read.
 func Of(file io.ReaderAt, size int64) (Format, error) {
+	begin, err := read(file, 0, BeginLength)
+	if err != nil {
+		return Unknown, err
+	}
 	for _, s := range signatures {
-		begins, err := has(file, 0, s.begin)
-		if err != nil {
-			return Unknown, err
-		}
-		if !begins {
+		offset := size - s.after - int64(len(s.end))
+		if !bytes.HasPrefix(begin, []byte(s.begin)) || offset < 0 {
 			continue
 		}
-		ends, err := has(file, size-s.after-int64(len(s.end)), s.end)
-		if err != nil || ends {
+		end, err := read(file, offset, len(s.end))
+		if err != nil || string(end) == s.end {
 			return s.format, err
 		}
 	}
 	return Unknown, nil
 }
 
-// has reports whether a file has the bytes want at offset.
-func has(file io.ReaderAt, offset int64, want string) (bool, error) {
-	if offset < 0 {
-		return false, nil
-	}
-	got := make([]byte, len(want))
-	n, err := file.ReadAt(got, offset)
+// read reads n bytes from offset on, or fewer if the file ends before.
+func read(file io.ReaderAt, offset int64, n int) ([]byte, error) {
+	p := make([]byte, n)
+	n, err := file.ReadAt(p, offset)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return string(got[:n]) == want, err
+	return p[:n], err
 }
