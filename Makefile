@@ -56,7 +56,7 @@ integration-clusters: build
 
 # Lets Spark read files that data sets have saved, and its history server exported event logs. Installs pyspark from PyPI into a directory of its own if it is missing.
 interop:
-	$(GO) test -tags integration,spark -count=1 -v -run Spark ./integration/formats
+	$(GO) test -tags integration,spark -count=1 -timeout 45m -v -run Spark ./integration/formats
 
 # What users meet first, on a cluster of containers. Needs Docker, the image of docker-image, and root. CONTAINERS_RUN=.
 # runs all acceptance tests there; those that stop tasks of data sets fail, because they need a directory that all hosts see.

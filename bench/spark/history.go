@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/integration/python"
+	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
 // openedPackages are the packages of Java's base module that Spark accesses by reflection.
@@ -28,33 +29,39 @@ type HistoryServer struct {
 	url    string
 	stop   context.CancelFunc
 	exited chan struct{}
+	ports  loopback.Ports
 	output bytes.Buffer // must not be read before exited is closed
 }
 
 // StartHistoryServer starts a history server on a free port of this machine. logs is the
 // directory of the event logs that it serves. The server is stopped when ctx ends.
 func (p *Installation) StartHistoryServer(ctx context.Context, logs string) (*HistoryServer, error) {
-	port, err := freePort()
+	s := &HistoryServer{exited: make(chan struct{})}
+	address, err := s.ports.Reserve("127.0.0.1")
 	if err != nil {
 		return nil, err
 	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, errors.Join(err, s.ports.Release())
+	}
+	s.url = "http://" + address + "/api/v1/"
 	args := []string{
 		"-Xmx1g", "-cp", filepath.Join(p.Jars(), "*"),
-		"-Dspark.history.fs.logDirectory=file://" + logs, fmt.Sprintf("-Dspark.history.ui.port=%d", port),
+		"-Dspark.history.fs.logDirectory=file://" + logs, "-Dspark.history.ui.port=" + port,
 	}
 	for _, name := range openedPackages {
 		args = append(args, "--add-opens=java.base/"+name+"=ALL-UNNAMED")
 	}
-	ctx, stop := context.WithCancel(ctx)
-	s := &HistoryServer{url: fmt.Sprintf("http://127.0.0.1:%d/api/v1/", port), stop: stop, exited: make(chan struct{})}
+	ctx, s.stop = context.WithCancel(ctx)
 	command := exec.CommandContext(ctx, filepath.Join(p.javaHome, "bin", "java"), append(args, "org.apache.spark.deploy.history.HistoryServer")...)
 	command.Env = append(python.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
 	command.Stdout, command.Stderr = &s.output, &s.output
 	if err := command.Start(); err != nil {
-		stop()
-		return nil, err
+		s.stop()
+		return nil, errors.Join(err, s.ports.Release())
 	}
 	go func() {
 		_ = command.Wait() // the server was stopped, or its output explains the error
@@ -68,6 +75,7 @@ func (p *Installation) StartHistoryServer(ctx context.Context, logs string) (*Hi
 func (s *HistoryServer) Stop() (output string) {
 	s.stop()
 	<-s.exited
+	_ = s.ports.Release() // the port is reserved until this process ends otherwise
 	return s.output.String()
 }
 
@@ -103,12 +111,4 @@ func (s *HistoryServer) get(ctx context.Context, path string, value any) error {
 		return fmt.Errorf("%s: %s", path, answer.Status)
 	}
 	return json.NewDecoder(answer.Body).Decode(value)
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
