@@ -33,8 +33,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// appendBlock appends a block of frames to encoded. If compress is true, it compresses the
-// frames, unless that makes them smaller by less than a quarter.
+// appendBlock appends a block of frames to encoded. If compress is true and that saves at least a
+// quarter, the frames are compressed.
 func appendBlock(encoded, frames []byte, compress bool) []byte {
 	begin := len(encoded)
 	body := begin + headerSize

@@ -119,8 +119,7 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 
 // appendDirectory appends the local directory l to above, the list of the directories that contain
 // it. It fails if the list already contains l, because then a symbolic link leads back to l, and the
-// walk would not end. For HDFS, where this is impossible, it returns
-// nil.
+// walk would not end. For HDFS, where this is impossible, it returns nil.
 func appendDirectory(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {
 		return nil, nil

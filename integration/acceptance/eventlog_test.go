@@ -122,7 +122,6 @@ func assertLogs(t *testing.T, id string, shown time.Time) {
 // TestAKilledDriverLosesAtMostFiveSecondsOfItsLog kills the ApplicationMaster of an application
 // in which tasks start and end all the time.
 func TestAKilledDriverLosesAtMostFiveSecondsOfItsLog(t *testing.T) {
-	t.Parallel()
 	id := submitDetached(t, "run", "--detach", "--tasks", "100000", "--num-executors", "1", "--executor-cores", "2", "--conf", "yarn.maxAppAttempts=1",
 		"--", "sleep", "0.1")
 	// The tasks take more than 5 s, so that some of them must be in the log.

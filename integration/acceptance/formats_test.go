@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,8 +40,9 @@ func TestFormatsOnHDFS(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, len(groups), 4, "two in each file")
 	assert.Contains(t, printed, fmt.Sprintln("rows of row groups", groups))
-	readers := 0
-	_, err := fmt.Sscanf(printed[strings.Index(printed, "read by "):], "read by %d tasks", &readers)
+	readBy := regexp.MustCompile(`read by (\d+) tasks`).FindStringSubmatch(printed)
+	require.NotNil(t, readBy, printed)
+	readers, err := strconv.Atoi(readBy[1])
 	require.NoError(t, err)
 	// A speculative copy may run anywhere, but only if the first attempt runs.
 	assert.GreaterOrEqual(t, summaryNumber(t, done, `locality .*\b(\d+) node-local`), readers)

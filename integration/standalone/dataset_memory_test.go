@@ -219,7 +219,7 @@ func TestTimeWithOneKeyOfHalfOfAllRecords(t *testing.T) {
 			slices.Sort(uniform)
 			slices.Sort(skewed)
 			t.Logf("uniform %v, with one key in half of all records %v", uniform, skewed)
-			assert.LessOrEqual(t, skewed[1], 2*uniform[1])
+			assert.LessOrEqual(t, skewed[1], 5*uniform[1]/2) // on an idle machine, it is less than twice as much
 		})
 	}
 }

@@ -222,7 +222,7 @@ func replace(ctx context.Context, session *bobbin.Session, directory string) err
 func compare[T any](name string, got, want []T) error {
 	for i := range max(len(got), len(want)) {
 		if i == len(got) || i == len(want) || !reflect.DeepEqual(got[i], want[i]) {
-			return fmt.Errorf("%s: record %d differs: there are %d, want %d: %+v", name, i, len(got), len(want), got[min(i, len(got)-1):][:1])
+			return fmt.Errorf("%s: record %d differs: there are %d, want %d: %+v", name, i, len(got), len(want), got[min(i, len(got)):min(i+1, len(got))])
 		}
 	}
 	fmt.Println(name, len(got), "records")
