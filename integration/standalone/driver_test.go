@@ -70,17 +70,17 @@ func TestDriverInTheCluster(t *testing.T) {
 	s.startWorker(t, 3)
 	out := filepath.Join(t.TempDir(), "sum")
 	logs, report := t.TempDir(), filepath.Join(t.TempDir(), "report.html")
-	submitted := s.submit(t, "submit", "--master", s.url(), "--num-executors", "2", "--conf", "eventLog.dir=file://"+logs, "--report", report, program("tally"), "1ms", "20", out)
+	submitted := s.submit(t, "submit", "--master", s.url(), "--num-executors", "2", "--conf", "eventLog.dir=file://"+logs, "--report", report, program("tally"), "1s", "3", out)
 	require.Zero(t, submitted.wait(t, testTimeout), "%s", submitted.stderr.text())
 	sum, err := os.ReadFile(out)
 	require.NoError(t, err)
-	assert.Equal(t, sumOfSquares(20), string(sum))
+	assert.Equal(t, sumOfSquares(3), string(sum))
 	assert.Equal(t, "FINISHED", s.driverStatus(t).State)
 	written, err := os.ReadFile(report)
 	require.NoError(t, err, "%s", submitted.stderr.text())
-	assert.Contains(t, string(written), "20 of 20 tasks done")
-	assert.Regexp(t, `\n  tasks      20 in 1 task set\n(.*\n)*  executors  2\n`, submitted.stderr.text())
-	assert.Regexp(t, `(?m)^  cost most  \S`, submitted.stderr.text())
+	assert.Contains(t, string(written), "3 of 3 tasks done")
+	assert.Regexp(t, `\n  tasks      3 in 1 task set\n(.*\n)*  executors  2\n`, submitted.stderr.text())
+	assert.Regexp(t, `(?m)^  cost most  idle cores`, submitted.stderr.text(), "one of two executors ran one of three tasks")
 }
 
 // TestSupervisedDriver kills a supervised driver's process, then its worker, and then stops the
