@@ -83,7 +83,9 @@ func TestPagesInClientMode(t *testing.T) {
 	first, second := outputPath(t)+"-first", outputPath(t)+"-second"
 	running := startInClientMode(t, clientModes["attended"], "--num-executors", "2", program("trouble"), "cached", "3", first, second)
 	id := running.clientModeID(t)
-	status := awaitTasks(t, id, 2)
+	status := awaitStatus(t, id, "the data set is stored, and tasks wait", func(status page.Status) bool {
+		return status.Tasks.Done == 4 && status.Tasks.Running >= 2
+	})
 	found := driverPagesLine.FindStringSubmatch(running.stderr.String())
 	require.NotNil(t, found, running.stderr.String())
 	own, proxied := found[1], "http://"+shared.hadoop.ResourceManager().Address(cluster.HTTP)+"/proxy/"+id+"/"
