@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path"
 	"reflect"
 	"slices"
 
@@ -68,9 +67,6 @@ func newSource[T any](p *Plan, operator, path string, options []ReadOption) *nod
 	return n
 }
 
-// formatBySuffix has the formats of files that are not text, by the suffixes of their names.
-var formatBySuffix = map[string]fileformat.Format{".avro": fileformat.Avro, ".parquet": fileformat.Parquet, ".orc": fileformat.ORC}
-
 // advice says how to read files that are not text.
 var advice = map[fileformat.Format]string{
 	fileformat.Avro:    "read it with package dataset/avro",
@@ -80,7 +76,7 @@ var advice = map[fileformat.Format]string{
 
 // checkName returns an error if the name of a file shows that it is not text.
 func checkName(split storage.Split) error {
-	return checkFormat(split, formatBySuffix[path.Ext(split.Path)])
+	return checkFormat(split, fileformat.OfName(split.Path))
 }
 
 // checkContent returns an error if the content of a file shows that it is not text. begin has

@@ -24,9 +24,9 @@ type BlockWriter struct {
 	asIs   int    // how many of the next blocks are not compressed
 }
 
-// blocksAsIs is how many blocks a BlockWriter does not try to compress after a block that could
-// not be compressed. Such blocks are often similar, and trying costs more than all other work
-// on a block.
+// blocksAsIs is how many blocks a BlockWriter does not try to compress after one that compression
+// did not make smaller by a quarter. Such blocks are often similar, and trying costs more than all
+// other work on a block.
 const blocksAsIs = 15
 
 // NewBlockWriter returns a BlockWriter without records. The caller must call Release.

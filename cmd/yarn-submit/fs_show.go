@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path"
 
 	"github.com/spf13/cobra"
 
@@ -23,10 +22,6 @@ type printRows func(ctx context.Context, file storage.File, limit int, w io.Writ
 
 // rowFormats are the file formats that cat and head print as JSON.
 var rowFormats = map[fileformat.Format]printRows{fileformat.Avro: printAvro, fileformat.Parquet: parquet.JSONLines}
-
-// formatBySuffix has the formats of files that are not recognized by their content, because they
-// are damaged.
-var formatBySuffix = map[string]fileformat.Format{".avro": fileformat.Avro, ".parquet": fileformat.Parquet}
 
 func newFSCat(t terminal) *cobra.Command {
 	c := &cobra.Command{
@@ -104,7 +99,8 @@ func printContent(ctx context.Context, w io.Writer, f namedFile, opened storage.
 	if format == fileformat.ORC {
 		return fmt.Errorf("print %s: %s", f.shown, fileformat.ORCAdvice)
 	}
-	if rows := rowFormats[cmp.Or(format, formatBySuffix[path.Ext(f.Name)])]; rows != nil {
+	// The content of a damaged file may not show its format.
+	if rows := rowFormats[cmp.Or(format, fileformat.OfName(f.Name))]; rows != nil {
 		return rows(ctx, opened, limit, w)
 	}
 	if f.Size == 0 {

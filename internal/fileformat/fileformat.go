@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"path"
 )
 
 // Format is the format of a file.
@@ -32,6 +33,12 @@ var signatures = []struct {
 	{ORC, "ORC", "\x03ORC", 1},
 	{Parquet, "PAR1", "PAR1", 0},
 }
+
+// bySuffix has the formats of files by the suffixes of their names.
+var bySuffix = map[string]Format{".avro": Avro, ".orc": ORC, ".parquet": Parquet}
+
+// OfName returns the format that the name of a file shows by its suffix.
+func OfName(name string) Format { return bySuffix[path.Ext(name)] }
 
 // BeginLength is how many bytes of a file MayBegin needs.
 const BeginLength = 4
