@@ -82,6 +82,9 @@ func TestContainersMatchTheirRequests(t *testing.T) {
 		"yarn.log-aggregation-enable":                             "true",
 		"yarn.nodemanager.remote-app-log-dir":                     "/logs",
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",
+		// Until this time after its start, a ResourceManager does not limit containers to the
+		// largest node.
+		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "0",
 	}
 	options.CapacityScheduler = cluster.Properties{"yarn.scheduler.capacity.root.acl_administer_queue": "keeper"}
 	own := ownCluster(t, options)
