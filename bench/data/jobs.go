@@ -63,7 +63,7 @@ func (j job) group() string {
 type result struct {
 	Seconds         []float64 // duration of each run
 	DriverMegabytes float64   // peak resident memory of bobbin's driver in units of 1,000,000 bytes; 0 for Spark
-	usage
+	testbed.Usage
 }
 
 // output returns the path of a run's output. The parameter "by" is one of "bobbin", "spark" and
@@ -95,20 +95,15 @@ func (b *bench) runInMemory(ctx context.Context, j job) (float64, error) {
 func (b *bench) withUsage(ctx context.Context, what, file string, run func(context.Context) error) (r result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
 	defer cancel()
-	sampling, stop := context.WithCancel(ctx)
-	watched := make(chan usage)
-	go func() { watched <- watch(sampling, b.dir) }()
 	began := time.Now()
-	err = run(ctx)
+	r.Usage, err = b.hadoop.Measure(ctx, run)
 	took := time.Since(began)
-	stop()
-	r.usage = <-watched
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", what, err)
 	}
 	err = errors.Join(testbed.ReadJSON(file, &r), b.hadoop.AwaitIdle(ctx))
 	fmt.Fprintf(os.Stderr, "%s: %.2f s, %.0f MB; the application took %.1f s, and %.1f s of CPU\n",
-		what, r.Seconds, float64(r.peak)/1e6, took.Seconds(), r.cpu.Seconds())
+		what, r.Seconds, float64(r.Peak)/1e6, took.Seconds(), r.CPU.Seconds())
 	return r, err
 }
 
@@ -149,7 +144,7 @@ func (b *bench) runSpark(ctx context.Context, j job) (result, error) {
 			Args:      []string{string(arguments)},
 			Executors: executors,
 			Cores:     executorCores,
-			Environ:   []string{envMeasured + b.dir},
+			Environ:   []string{testbed.MeasuredVariable + "=" + b.dir},
 		})
 	})
 }

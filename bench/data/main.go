@@ -261,7 +261,7 @@ func (b *bench) measureJob(ctx context.Context, j job) (m measurement, err error
 	if err != nil {
 		return m, err
 	}
-	m.peak = bobbin.peak
+	m.peak = bobbin.Peak
 	outputs := []string{j.output("bobbin", runs-1)}
 	seconds := figures.Median(bobbin.Seconds)
 	printed := []figures.Figure{{Name: "data/" + j.name + "-seconds", Value: seconds, Unit: "s"}}
@@ -274,7 +274,7 @@ func (b *bench) measureJob(ctx context.Context, j job) (m measurement, err error
 			return m, err
 		}
 		outputs = append(outputs, j.output("spark", runs))
-		m.sparkPeak, m.overSpark = sparks.peak, sparks.fastest()/seconds
+		m.sparkPeak, m.overSpark = sparks.Peak, sparks.fastest()/seconds
 		printed = append(printed, figures.Figure{Name: "data/" + j.name + "-over-spark", Value: m.overSpark})
 	}
 	if want == "" {

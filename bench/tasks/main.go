@@ -12,8 +12,10 @@
 //
 // With -viewers N, each run of bobbin is followed by a run with an event log and N simulated
 // viewers, who load the application's pages through the ResourceManager's proxy. The other runs
-// write no event log. The figure tasks/watched is the rate of tasks with viewers divided by the
-// rate without.
+// write no event log. The figure tasks/watched-cpu is the CPU time a task of the ApplicationMaster
+// and the executors with viewers, divided by that without. The figure tasks/watched is the rate
+// of tasks with viewers divided by the rate without. It includes what the ResourceManager and the
+// viewers cost, which have the machine in common with the application.
 package main
 
 import (
@@ -105,22 +107,24 @@ func run(ctx context.Context, o options) (err error) {
 
 // measure runs bobbin and Spark and prints the figures.
 func (b *bench) measure(ctx context.Context) error {
-	var rates, trips, watched []float64
+	var rates, trips, costs, watchedRates, watchedCosts []float64
 	sparkRate := 0.0
 	for i := range b.runs {
 		result, err := b.bobbin(ctx, "--conf", "eventLog.enabled="+strconv.FormatBool(b.viewers == 0))
 		if err != nil {
 			return fmt.Errorf("bobbin: %w", err)
 		}
-		fmt.Fprintf(os.Stderr, "bobbin: %.0f tasks/s, round trip %.3f ms\n", result.TasksPerSecond, result.RoundTripMillis)
+		result.print("bobbin")
 		rates = append(rates, result.TasksPerSecond)
 		trips = append(trips, result.RoundTripMillis)
+		costs = append(costs, result.cpuPerTask)
 		if b.viewers > 0 {
 			if result, err = b.runWatched(ctx); err != nil {
 				return fmt.Errorf("bobbin, watched: %w", err)
 			}
-			fmt.Fprintf(os.Stderr, "bobbin, watched by %d: %.0f tasks/s, round trip %.3f ms\n", b.viewers, result.TasksPerSecond, result.RoundTripMillis)
-			watched = append(watched, result.TasksPerSecond)
+			result.print(fmt.Sprintf("bobbin, watched by %d", b.viewers))
+			watchedRates = append(watchedRates, result.TasksPerSecond)
+			watchedCosts = append(watchedCosts, result.cpuPerTask)
 		}
 		if i == 0 && b.spark {
 			if sparkRate, err = b.sparkRate(ctx); err != nil {
@@ -136,7 +140,9 @@ func (b *bench) measure(ctx context.Context) error {
 			figures.Figure{Name: "tasks/spark-per-second", Value: sparkRate, Unit: "1/s"})
 	}
 	if b.viewers > 0 {
-		printed = append(printed, figures.Figure{Name: "tasks/watched", Value: figures.Median(watched) / rate})
+		printed = append(printed,
+			figures.Figure{Name: "tasks/watched-cpu", Value: figures.Median(watchedCosts) / figures.Median(costs)},
+			figures.Figure{Name: "tasks/watched", Value: figures.Median(watchedRates) / rate})
 	}
 	printed = append(printed, figures.Figure{Name: "tasks/round-trip-ms", Value: figures.Median(trips), Unit: "ms"})
 	return figures.Print(os.Stdout, printed...)
@@ -146,6 +152,14 @@ func (b *bench) measure(ctx context.Context) error {
 type noopFigures struct {
 	TasksPerSecond  float64
 	RoundTripMillis float64
+
+	// cpuPerTask is the CPU time of the application's processes, divided by the number of tasks
+	// in large task sets. The program does not write it.
+	cpuPerTask float64 // µs
+}
+
+func (f noopFigures) print(who string) {
+	fmt.Fprintf(os.Stderr, "%s: %.0f tasks/s, %.3f µs of CPU a task, round trip %.3f ms\n", who, f.TasksPerSecond, f.cpuPerTask, f.RoundTripMillis)
 }
 
 // bobbin runs the program bench/tasks/noops. flags are additional flags of yarn-submit submit.
@@ -157,12 +171,15 @@ func (b *bench) bobbin(ctx context.Context, flags ...string) (noopFigures, error
 	if b.viewers > 0 {
 		lasts = throughputTimeWatched
 	}
-	err := b.hadoop.Submit(ctx, b.submit, append(flags, "--num-executors", strconv.Itoa(executors),
+	args := append(flags, "--num-executors", strconv.Itoa(executors),
 		"--executor-cores", strconv.Itoa(executorCores), "--driver-cores", strconv.Itoa(driverCores),
-		b.program, file, strconv.Itoa(tasksInSet), strconv.Itoa(int(lasts.Seconds())), strconv.Itoa(roundTrips))...)
+		b.program, file, strconv.Itoa(tasksInSet), strconv.Itoa(int(lasts.Seconds())), strconv.Itoa(roundTrips))
+	usage, err := b.hadoop.Measure(ctx, func(ctx context.Context) error { return b.hadoop.Submit(ctx, b.submit, args...) })
 	if err != nil {
 		return noopFigures{}, err
 	}
 	var result noopFigures
-	return result, errors.Join(testbed.ReadJSON(file, &result), b.hadoop.AwaitIdle(ctx))
+	err = errors.Join(testbed.ReadJSON(file, &result), b.hadoop.AwaitIdle(ctx))
+	result.cpuPerTask = usage.CPU.Seconds() * 1e6 / (result.TasksPerSecond * lasts.Seconds())
+	return result, err
 }

@@ -27,6 +27,8 @@ const (
 type Testbed struct {
 	ConfDir string           // directory of the clients' Hadoop configuration
 	REST    *yarnrest.Client // client of the ResourceManager
+
+	dir string
 }
 
 // Use starts a cluster in the directory dir, calls measure, and stops the cluster. hdfs
@@ -59,7 +61,7 @@ func UseWith(ctx context.Context, dir string, options cluster.Options, measure f
 		return err
 	}
 	defer rest.CloseIdleConnections()
-	return measure(&Testbed{ConfDir: hadoop.ConfDir(), REST: rest})
+	return measure(&Testbed{ConfDir: hadoop.ConfDir(), REST: rest, dir: dir})
 }
 
 // Submit runs `yarn-submit submit` and waits until the application has ended. yarn-submit is at

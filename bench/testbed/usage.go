@@ -1,4 +1,4 @@
-package main
+package testbed
 
 import (
 	"bytes"
@@ -18,20 +18,32 @@ const (
 	searchInterval = time.Second // interval between searches for new processes
 )
 
-// envMeasured is the name of an environment variable, followed by "=". Processes that have this
-// variable count although they run in no container. Its value is the cluster's directory.
-const envMeasured = "BENCH_MEASURED="
+// MeasuredVariable is the name of an environment variable. Processes that have this variable
+// count although they run in no container. Its value is the directory of the Testbed.
+const MeasuredVariable = "BENCH_MEASURED"
 
-// usage is the memory and CPU time of an application's processes.
-type usage struct {
-	peak uint64        // largest sum of the resident memory of all processes, in bytes
-	cpu  time.Duration // CPU time of all processes
+// Usage is the memory and CPU time of an application's processes.
+type Usage struct {
+	Peak uint64        // largest sum of the resident memory of all processes, in bytes
+	CPU  time.Duration // CPU time of all processes
 }
 
-// watch samples, until ctx ends, the usage of the application that runs on the cluster in the
-// directory dir. applicationProcesses determines whose usage counts.
-func watch(ctx context.Context, dir string) usage {
-	var result usage
+// Measure calls run, which runs one application. It returns the usage of the application's
+// processes, and the error of run. applicationProcesses determines which processes count.
+func (t *Testbed) Measure(ctx context.Context, run func(context.Context) error) (Usage, error) {
+	sampling, stop := context.WithCancel(ctx)
+	defer stop()
+	sampled := make(chan Usage)
+	go func() { sampled <- sample(sampling, t.dir) }()
+	err := run(ctx)
+	stop()
+	return <-sampled, err
+}
+
+// sample samples, until ctx ends, the usage of the application that runs on the Testbed in the
+// directory dir.
+func sample(ctx context.Context, dir string) Usage {
+	var result Usage
 	var processes []string
 	var searched time.Time
 	used := map[string]time.Duration{} // CPU time by process
@@ -48,14 +60,14 @@ func watch(ctx context.Context, dir string) usage {
 			sum += resident
 			used[process] = max(used[process], cpuTime(process))
 		}
-		result.peak = max(result.peak, sum)
+		result.Peak = max(result.Peak, sum)
 		select {
 		case <-time.After(sampleInterval):
 		case <-ctx.Done():
 		}
 	}
 	for _, cpu := range used {
-		result.cpu += cpu
+		result.CPU += cpu
 	}
 	return result
 }
@@ -91,7 +103,7 @@ func applicationProcesses(dir string) []string {
 			return true
 		}
 		container := bytes.Contains(environ, []byte("CONTAINER_ID=container_")) && bytes.Contains(environ, []byte(dir))
-		if !container && !bytes.Contains(environ, []byte(envMeasured+dir)) {
+		if !container && !bytes.Contains(environ, []byte(MeasuredVariable+"="+dir)) {
 			return true
 		}
 		program, err := os.Readlink(filepath.Join(process, "exe"))
