@@ -195,7 +195,7 @@ func TestOneKeyWithHalfOfAllRecords(t *testing.T) {
 // TestTimeWithOneKeyOfHalfOfAllRecords checks that jobs with one very frequent key need at most
 // twice the time of the same jobs with uniformly distributed keys, on four cores of two
 // executors. Functions wait for each record, so that the time shows how well the records are
-// divided among the cores, however many the machine has. The times are medians of three runs.
+// divided among the cores, however many the machine has. The times are the fastest of three runs.
 // A join divides the records of the key among tasks. A group does not: with c cores, it takes up
 // to c/2 times as long if nearly all time is that of the function.
 func TestTimeWithOneKeyOfHalfOfAllRecords(t *testing.T) {
@@ -216,10 +216,8 @@ func TestTimeWithOneKeyOfHalfOfAllRecords(t *testing.T) {
 				uniform = append(uniform, run(t, job, "0"))
 				skewed = append(skewed, run(t, job, "0.5"))
 			}
-			slices.Sort(uniform)
-			slices.Sort(skewed)
 			t.Logf("uniform %v, with one key in half of all records %v", uniform, skewed)
-			assert.LessOrEqual(t, skewed[1], 5*uniform[1]/2) // on an idle machine, it is less than twice as much
+			assert.LessOrEqual(t, slices.Min(skewed), 2*slices.Min(uniform))
 		})
 	}
 }
