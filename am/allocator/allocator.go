@@ -135,7 +135,7 @@ func New(o Options) *Allocator {
 		wake:           make(chan struct{}, 1),
 	}
 	for host, node := range o.Nodes {
-		a.state.topology.capacities[host] = nodeRequirement{yarn.Resource{MemoryMB: node.MemoryMB, VCores: int32(node.VCores), Others: node.Others}, node.Label}
+		a.state.topology.offered[host] = sizeAndLabel{yarn.Resource{MemoryMB: node.MemoryMB, VCores: int32(node.VCores), Others: node.Others}, node.Label}
 	}
 	a.state.want(driver.Request{Demands: []driver.Demand{{Profile: profile.Default(settings), Total: config.InitialExecutors(settings)}}}, time.Time{})
 	a.publish()

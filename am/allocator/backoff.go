@@ -6,11 +6,10 @@ import (
 )
 
 const (
-	// minPause and maxPause are the minimum and the maximum pause before failed containers are
-	// replaced.
+	// minPause and maxPause are the shortest and the longest round.
 	minPause = time.Second
 	maxPause = 30 * time.Second
-	// quietPeriod is the time without failures, after a pause, that resets the pause to zero.
+	// quietPeriod is the time without failures, after a round, that ends the growth of rounds.
 	quietPeriod = time.Minute
 )
 
@@ -18,7 +17,8 @@ const (
 // A container has failed if its executor ended in failure, its node refused it, or it was released
 // unused. After the first failure, the replacement is requested without a delay. The next failure
 // begins a round, and replacements are requested only when the round ends. A failure after that
-// begins another round, which lasts twice as long, up to maxPause.
+// begins another round, which lasts twice as long, up to maxPause. After quietPeriod without a
+// failure, the next failure counts as the first again.
 type backoff struct {
 	delayedContainers int           // number of replacements that are not requested until the round ends
 	pause             time.Duration // duration of the current round

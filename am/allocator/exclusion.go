@@ -174,8 +174,8 @@ func (e *exclusions) lift(x exclusion) {
 	e.liftedNotes = e.liftedNotes[max(0, len(e.liftedNotes)-maxLiftedNotes):]
 }
 
-// nodeRequirement is the size and the node label that executors require, or that a node offers.
-type nodeRequirement struct {
+// sizeAndLabel is the size and the node label that executors require, or that a node offers.
+type sizeAndLabel struct {
 	size  yarn.Resource
 	label string
 }
@@ -193,7 +193,7 @@ type nodeCounts []nodeCount
 // countNodes counts, for each requirement in needs, the nodes that satisfy it. If the topology
 // contains no node, countNodes assumes that each node of the cluster satisfies every requirement.
 // clusterNodes is the number of nodes of the cluster.
-func countNodes(nodes *topology, clusterNodes int, needs []nodeRequirement) nodeCounts {
+func countNodes(nodes *topology, clusterNodes int, needs []sizeAndLabel) nodeCounts {
 	counts := make(nodeCounts, len(needs))
 	for i, need := range needs {
 		if !nodes.hasNodes() {

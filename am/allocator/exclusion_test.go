@@ -30,7 +30,7 @@ func nodesNamed(hosts ...string) *topology {
 // anyOf returns an argument for refresh. It counts the nodes of one profile, whose executors can
 // run on any node.
 func anyOf(nodes *topology, clusterNodes int) func() nodeCounts {
-	return func() nodeCounts { return countNodes(nodes, clusterNodes, []nodeRequirement{{}}) }
+	return func() nodeCounts { return countNodes(nodes, clusterNodes, []sizeAndLabel{{}}) }
 }
 
 func (e *exclusions) hosts() []string { return slices.Sorted(maps.Keys(e.active)) }
@@ -167,16 +167,16 @@ func TestExclusionsWithRandomEvents(t *testing.T) {
 func TestNodesThatCannotServeDoNotCountAsLeft(t *testing.T) {
 	large := yarn.Resource{MemoryMB: 8192, VCores: 8, Others: map[string]int64{"yarn.io/gpu": 2}}
 	tests := map[string]struct {
-		other nodeRequirement // size and label of the other node
-		wants nodeRequirement
+		other sizeAndLabel // size and label of the other node
+		wants sizeAndLabel
 		left  bool
 	}{
-		"as large":            {nodeRequirement{size: large}, nodeRequirement{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, true},
-		"too small":           {nodeRequirement{size: yarn.Resource{MemoryMB: 2048, VCores: 8}}, nodeRequirement{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, false},
-		"too few cores":       {nodeRequirement{size: yarn.Resource{MemoryMB: 8192, VCores: 1}}, nodeRequirement{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, false},
-		"without the label":   {nodeRequirement{size: large}, nodeRequirement{label: "fast"}, false},
-		"with another label":  {nodeRequirement{size: large, label: "fast"}, nodeRequirement{}, false},
-		"with no such device": {nodeRequirement{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}, nodeRequirement{size: yarn.Resource{MemoryMB: 1024, Others: map[string]int64{"yarn.io/gpu": 1}}}, false},
+		"as large":            {sizeAndLabel{size: large}, sizeAndLabel{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, true},
+		"too small":           {sizeAndLabel{size: yarn.Resource{MemoryMB: 2048, VCores: 8}}, sizeAndLabel{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, false},
+		"too few cores":       {sizeAndLabel{size: yarn.Resource{MemoryMB: 8192, VCores: 1}}, sizeAndLabel{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, false},
+		"without the label":   {sizeAndLabel{size: large}, sizeAndLabel{label: "fast"}, false},
+		"with another label":  {sizeAndLabel{size: large, label: "fast"}, sizeAndLabel{}, false},
+		"with no such device": {sizeAndLabel{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}, sizeAndLabel{size: yarn.Resource{MemoryMB: 1024, Others: map[string]int64{"yarn.io/gpu": 1}}}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestNodesThatCannotServeDoNotCountAsLeft(t *testing.T) {
 			e := exclusionsOf()
 			e.failed("good", "x", begin)
 			e.failed("good", "x", begin)
-			left := func() nodeCounts { return countNodes(nodes, 2, []nodeRequirement{test.wants}) }
+			left := func() nodeCounts { return countNodes(nodes, 2, []sizeAndLabel{test.wants}) }
 			require.Equal(t, test.left, e.refresh(begin, left), "the only node that serves may not be excluded")
 			e.setByDriver([]string{"good"})
 			e.refresh(begin, left)
@@ -210,8 +210,8 @@ func labels(label string) []string {
 // larger of two profiles.
 func TestANodeIsLeftForEachProfile(t *testing.T) {
 	f := twoNodes(1)
-	f.topology.capacities["a1"] = nodeRequirement{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}
-	f.topology.capacities["b1"] = nodeRequirement{size: yarn.Resource{MemoryMB: 1024, VCores: 8}}
+	f.topology.offered["a1"] = sizeAndLabel{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}
+	f.topology.offered["b1"] = sizeAndLabel{size: yarn.Resource{MemoryMB: 1024, VCores: 8}}
 	large := small(1)
 	large.Memory *= 4
 	want := func(larges int) {

@@ -135,7 +135,7 @@ func (s *state) containersToAsk() int {
 // tick applies timeouts and recomputes exclusions. clusterNodes is the number of NodeManagers of
 // the cluster.
 func (s *state) tick(now time.Time, clusterNodes int) {
-	if s.excluded.refresh(now, func() nodeCounts { return countNodes(s.topology, clusterNodes, s.nodeRequirements()) }) {
+	if s.excluded.refresh(now, func() nodeCounts { return countNodes(s.topology, clusterNodes, s.requirements()) }) {
 		s.replanAll()
 		s.giveUpOnExcluded(now)
 	}
@@ -148,14 +148,14 @@ func (s *state) tick(now time.Time, clusterNodes int) {
 	}
 }
 
-// nodeRequirements returns the requirement of each profile for which the driver wants executors.
-func (s *state) nodeRequirements() []nodeRequirement {
-	var needs []nodeRequirement
+// requirements returns the requirement of each profile for which the driver wants executors.
+func (s *state) requirements() []sizeAndLabel {
+	var needs []sizeAndLabel
 	for _, p := range s.profiles {
 		if p.demand.Total == 0 {
 			continue
 		}
-		n := nodeRequirement{p.size, p.NodeLabel}
+		n := sizeAndLabel{p.size, p.NodeLabel}
 		if s.ignoresCores {
 			n.size.VCores = 0
 		}

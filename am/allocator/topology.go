@@ -18,13 +18,13 @@ const defaultRack = "/default-rack"
 type topology struct {
 	racks       map[string]string                   // by host; "" if the look-up failed
 	nodes       map[string]map[int32]yarn.NodeState // states of NodeManagers with a node report, by host and port
-	capacities  map[string]nodeRequirement          // resources and labels of hosts, if they are known
+	offered     map[string]sizeAndLabel             // total resources and node label of each host, if they are known
 	hosts       map[string]struct{}                 // hosts with a NodeManager that accepts containers
 	sortedHosts []string                            // keys of hosts, sorted; nil if hosts has changed
 }
 
 func newTopology(racks map[string]string) *topology {
-	t := &topology{racks: map[string]string{}, nodes: map[string]map[int32]yarn.NodeState{}, capacities: map[string]nodeRequirement{}, hosts: map[string]struct{}{}}
+	t := &topology{racks: map[string]string{}, nodes: map[string]map[int32]yarn.NodeState{}, offered: map[string]sizeAndLabel{}, hosts: map[string]struct{}{}}
 	for host, rack := range racks {
 		t.racks[host] = cmp.Or(rack, defaultRack)
 		t.hosts[host] = struct{}{}
@@ -68,9 +68,9 @@ func (t *topology) report(report yarn.NodeReport) (changed bool) {
 		t.racks[host] = report.Rack
 		changed = true
 	}
-	if offer := (nodeRequirement{report.Capability, strings.Join(report.Labels, ",")}); report.Capability.MemoryMB > 0 {
-		if known, ok := t.capacities[host]; !ok || known.label != offer.label || !known.size.Equal(offer.size) {
-			t.capacities[host] = offer
+	if offer := (sizeAndLabel{report.Capability, strings.Join(report.Labels, ",")}); report.Capability.MemoryMB > 0 {
+		if known, ok := t.offered[host]; !ok || known.label != offer.label || !known.size.Equal(offer.size) {
+			t.offered[host] = offer
 			changed = true
 		}
 	}
@@ -101,8 +101,8 @@ func (t *topology) usable(host string) bool {
 
 // serves reports whether a NodeManager of the host can run an executor with the given requirement.
 // If the host's resources are unknown, serves assumes that they are sufficient.
-func (t *topology) serves(host string, n nodeRequirement) bool {
-	offer, known := t.capacities[host]
+func (t *topology) serves(host string, n sizeAndLabel) bool {
+	offer, known := t.offered[host]
 	return t.usable(host) && (!known || n.size.Fits(offer.size) && n.label == offer.label)
 }
 

@@ -157,7 +157,7 @@ func (l *Launcher) expire(node *nodeQueue) {
 	}
 }
 
-// untilExpiry returns the time until expire reports the first executor as failed.
+// untilExpiry returns the time until expire next reports an executor as failed.
 func (n *nodeQueue) untilExpiry(now time.Time) time.Duration {
 	wait := launchTimeout
 	for _, item := range n.starts {

@@ -337,7 +337,7 @@ func (a containerInArchive) Open(_ context.Context, name string, _, from int64) 
 	}
 	content := files[i].open()
 	if _, err := io.CopyN(io.Discard, content, from); err != nil {
-		return nil, errors.Join(ignoreEOF(err), ErrShorter)
+		return nil, errors.Join(ignoreEOF(err), ErrChanged)
 	}
 	return io.NopCloser(content), nil
 }

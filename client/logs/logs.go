@@ -84,7 +84,7 @@ type Source interface {
 	// List returns the files that exist now.
 	List(ctx context.Context) ([]FileInfo, error)
 	// Open returns the content of the file without its first bytes. The parameter from is the
-	// number of these bytes. size is the size in the result of List. Open fails with [ErrShorter]
+	// number of these bytes. size is the size in the result of List. Open fails with [ErrChanged]
 	// if the file now has fewer bytes than from. The caller closes the result.
 	Open(ctx context.Context, name string, size, from int64) (io.ReadCloser, error)
 }
@@ -96,8 +96,9 @@ type FileInfo struct {
 	Modified time.Time // modification time, to the second; zero if unknown
 }
 
-// ErrShorter is the error for a file that is shorter than the requested offset.
-var ErrShorter = errors.New("the file is shorter than it was")
+// ErrChanged is the error for a file that was truncated, replaced or rotated after
+// [Source.List] returned it.
+var ErrChanged = errors.New("the file has changed since it was listed")
 
 // rank returns the rank of a file in the order of a container's files: stdout, stderr, others.
 func rank(name string) int {

@@ -67,7 +67,7 @@ func (n containerOnNode) Open(ctx context.Context, name string, size, from int64
 		}
 		if _, err := io.CopyN(io.Discard, log, from-log.Offset); err != nil {
 			// The file is now shorter than the part that was already read.
-			return nil, errors.Join(ignoreEOF(err), log.Close(), ErrShorter)
+			return nil, errors.Join(ignoreEOF(err), log.Close(), ErrChanged)
 		}
 		return log, nil
 	}

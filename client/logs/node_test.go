@@ -60,5 +60,5 @@ func TestNodeSourceOpensAGrowingFileAtAnOffset(t *testing.T) {
 
 func TestNodeSourceFailsIfTheFileIsShorter(t *testing.T) {
 	_, err := growing(t, 8).Open(t.Context(), "x", 1000, 900)
-	require.ErrorIs(t, err, ErrShorter)
+	require.ErrorIs(t, err, ErrChanged)
 }

@@ -61,7 +61,7 @@ const listAttempts = 3
 func (t *Tail) Read(ctx context.Context, source Source) error {
 	for attempt := range listAttempts {
 		err := t.readOnce(ctx, source, attempt)
-		if !errors.Is(err, ErrShorter) {
+		if !errors.Is(err, ErrChanged) {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func (t *Tail) looksMoved(family rolledFamily) bool {
 }
 
 // readFiles reads the new part of each file. If a file is not the file that was read before under
-// the same name, readFiles fails with ErrShorter.
+// the same name, readFiles fails with ErrChanged.
 func (t *Tail) readFiles(ctx context.Context, source Source, family rolledFamily) error {
 	for _, file := range family.files {
 		state := t.files[file.Name]
@@ -223,7 +223,7 @@ func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile
 		return false, nil
 	}
 	content, err := openAgain(ctx, source, file, state)
-	if errors.Is(err, ErrShorter) {
+	if errors.Is(err, ErrChanged) {
 		return false, nil
 	}
 	if err != nil {
@@ -233,10 +233,10 @@ func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile
 }
 
 // openAgain opens a file at state.offset, the end of the part that was read. It fails with
-// ErrShorter if the bytes before the offset differ from state.last.
+// ErrChanged if the bytes before the offset differ from state.last.
 func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedFile) (io.ReadCloser, error) {
 	if file.Size < state.offset {
-		return nil, ErrShorter
+		return nil, ErrChanged
 	}
 	content, err := source.Open(ctx, file.Name, file.Size, state.offset-int64(len(state.last)))
 	if err != nil {
@@ -246,17 +246,17 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 	_, err = io.ReadFull(content, text)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), err == nil && !bytes.Equal(text, state.last):
-		return nil, errors.Join(ErrShorter, content.Close())
+		return nil, errors.Join(ErrChanged, content.Close())
 	case err != nil:
 		return nil, errors.Join(err, content.Close())
 	}
 	return content, nil
 }
 
-// recognize compares the listed files with the known files by content, because programs may have
-// renamed or copied files. Listed files with unknown content are new. If a known file is missing
-// and final is false, recognize fails with ErrShorter, so that the caller lists the files again. If
-// final is true, a missing file counts as ended.
+// recognize matches the listed files with the known files by content, because log rotation may
+// have renamed or copied them. A listed file that matches no known file is new. If no listed file
+// matches a known file, recognize fails with ErrChanged, so that the caller lists the files again;
+// but if final is true, the known file counts as ended.
 func (t *Tail) recognize(ctx context.Context, source Source, family rolledFamily, final bool) error {
 	matched := map[string]*tailedFile{}
 	known := t.known(family)
@@ -289,7 +289,7 @@ func (t *Tail) recognize(ctx context.Context, source Source, family rolledFamily
 		}
 	}
 	if len(unmatched) > 0 && !final {
-		return ErrShorter
+		return ErrChanged
 	}
 	for _, gone := range unmatched {
 		if err := t.end(gone); err != nil {

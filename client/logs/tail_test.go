@@ -71,7 +71,7 @@ func (m *memorySource) Open(_ context.Context, name string, _, from int64) (io.R
 		return nil, errors.New("no such file")
 	}
 	if from > int64(len(content)) {
-		return nil, ErrShorter
+		return nil, ErrChanged
 	}
 	return io.NopCloser(bytes.NewReader(content[from:])), nil
 }

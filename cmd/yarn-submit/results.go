@@ -44,9 +44,9 @@ type resultCollector struct {
 	maxAge        time.Duration // age after which results of other runs are removed
 }
 
-// newCollector returns a collector and sets the results directory of the plan. The directory is on
-// this machine if the application runs here, and otherwise in the shared file system, beside the
-// staged files.
+// newCollector returns a collector and sets plan.Results. If the driver and the executors run on
+// this machine, plan.Results is a temporary local directory. Otherwise, also in client mode, it is
+// a directory in the shared file system, beside the staged files.
 func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
 	f := &resultCollector{terminal: t, plan: w.plan, summary: w.flags.summary, ownDirectory: w.target.driverHere || !w.target.keepsResults, maxAge: config.CacheMaxAge.In(w.settings),
 		keepOnSuccess: config.IdempotencyKey.In(w.settings) != ""}

@@ -62,8 +62,9 @@ func (l *outputLocations) forgetLost(oldest uint64) {
 	}
 }
 
-// set registers the location of an output that is missing or has another location.
-func (l *outputLocations) set(s *stage, task int, id, host string) {
+// setLocation records that the executor with this id and host has the output of the task, and no
+// other executor.
+func (l *outputLocations) setLocation(s *stage, task int, id, host string) {
 	l.drop(s, task)
 	e := l.executors[id]
 	if e == nil {
@@ -168,7 +169,7 @@ func (g *Graph) Relocated(r Relocation) (counts bool, actions []Action) {
 	if r.Attempt == 0 || o.attempt != r.Attempt || o.executor.id != r.From || r.From == r.Executor {
 		return false, nil
 	}
-	g.outputs.set(s, r.Map, r.Executor, r.Host)
+	g.outputs.setLocation(s, r.Map, r.Executor, r.Host)
 	if o.isAvailable {
 		return true, nil
 	}

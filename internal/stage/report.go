@@ -41,7 +41,7 @@ func (g *Graph) TaskDone(attempt uint64, task int, output Output) (counts bool, 
 		o := &s.outputs[task]
 		changed = o.generation != 0 && o.checksum != output.Checksum
 		o.checksum, o.attempt = output.Checksum, attempt
-		g.outputs.set(s, task, output.Executor, output.Host)
+		g.outputs.setLocation(s, task, output.Executor, output.Host)
 	}
 	if counts {
 		s.forgetFetchFailures()

@@ -276,7 +276,7 @@ func (w workerSource) Open(ctx context.Context, name string, size, from int64) (
 	content, err := getFrom(ctx, processLogs(w).file(name), from)
 	var refusal *pageError
 	if errors.As(err, &refusal) && (refusal.code == http.StatusRequestedRangeNotSatisfiable || refusal.code == http.StatusNotFound) {
-		return nil, logs.ErrShorter // the file was removed, or it was full and was renamed
+		return nil, logs.ErrChanged // the file was removed, or it was full and was renamed
 	}
 	return content, err
 }

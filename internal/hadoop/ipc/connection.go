@@ -58,10 +58,10 @@ type connection struct {
 	failed     error // why the connection ended; nil while it is open
 	calls      map[int32]*pendingCall
 	unanswered int // number of elements of calls that were sent
-	// heard is the start of the server's silence: the time when the server last sent data or,
-	// if later, when a call was sent while no other call was unanswered. used is the time when
+	// silentSince is the start of the server's silence: the time when the server last sent data or,
+	// if later, when a call was sent while no other call was unanswered. lastUsed is the time when
 	// a call last began or ended.
-	heard, used time.Time
+	silentSince, lastUsed time.Time
 }
 
 // start returns the connection that h has opened, and starts its two goroutines. When both
@@ -69,18 +69,18 @@ type connection struct {
 func start(h *handshake, gone func(*connection)) *connection {
 	now := time.Now()
 	c := &connection{
-		address:  h.address,
-		clientID: h.clientID,
-		options:  &h.options,
-		conn:     h.conn,
-		reader:   h.reader,
-		layer:    h.layer,
-		logger:   h.options.Logger.With("address", h.address),
-		outbox:   make(chan *pendingCall),
-		ended:    make(chan struct{}),
-		calls:    map[int32]*pendingCall{},
-		heard:    now,
-		used:     now,
+		address:     h.address,
+		clientID:    h.clientID,
+		options:     &h.options,
+		conn:        h.conn,
+		reader:      h.reader,
+		layer:       h.layer,
+		logger:      h.options.Logger.With("address", h.address),
+		outbox:      make(chan *pendingCall),
+		ended:       make(chan struct{}),
+		calls:       map[int32]*pendingCall{},
+		silentSince: now,
+		lastUsed:    now,
 	}
 	qop := sasl.Auth
 	if c.layer != nil {
@@ -138,7 +138,7 @@ func (c *connection) register(call *pendingCall) error {
 	// receives the first response to any of them.
 	c.remove(call.id)
 	c.calls[call.id] = call
-	c.used = time.Now()
+	c.lastUsed = time.Now()
 	return nil
 }
 
@@ -148,7 +148,7 @@ func (c *connection) abandon(call *pendingCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call.waiting = false
-	c.used = time.Now()
+	c.lastUsed = time.Now()
 	if !call.sent && c.calls[call.id] == call {
 		c.remove(call.id)
 	}
@@ -248,7 +248,7 @@ func (c *connection) take(call *pendingCall) []byte {
 		return nil
 	}
 	if c.unanswered == 0 {
-		c.heard = time.Now()
+		c.silentSince = time.Now()
 	}
 	c.unanswered++
 	call.sent = true
@@ -263,13 +263,13 @@ func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.unanswered == 0 {
-		if len(c.calls) == 0 && now.Sub(c.used) >= c.options.IdleTimeout {
+		if len(c.calls) == 0 && now.Sub(c.lastUsed) >= c.options.IdleTimeout {
 			c.failLocked(errIdleConnection)
 			return 0, true
 		}
 		return 0, false
 	}
-	silence = now.Sub(c.heard)
+	silence = now.Sub(c.silentSince)
 	if silence >= c.options.CallTimeout {
 		c.failLocked(fmt.Errorf("the server was silent for %v", c.options.CallTimeout))
 		return silence, true
@@ -346,7 +346,7 @@ func (c *connection) receive(body []byte) error {
 	id, remote := frame.ResponseCallID(header), remoteError(header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard = time.Now()
+	c.silentSince = time.Now()
 	call := c.calls[id]
 	if call == nil || !call.sent {
 		if remote != nil && (remote.Fatal || id < 0) {
@@ -356,7 +356,7 @@ func (c *connection) receive(body []byte) error {
 		return nil
 	}
 	c.remove(id)
-	c.used = c.heard
+	c.lastUsed = c.silentSince
 	if remote != nil && remote.Fatal {
 		// End the connection before the caller receives the answer, so that the caller's next
 		// call uses a new connection. Other calls on this connection fail with a
