@@ -206,8 +206,10 @@ func (n *node) createIn(local string, id MapID, write func(*sealWriter) ([]int64
 // makeDirectory creates a directory that its group may read, unless the directory exists. With
 // LinuxContainerExecutor the NodeManager reads the files as a member of the group. YARN sets
 // the setgid bit on the application's directory, so new files and directories in it inherit
-// its group. New directories also inherit the setgid bit, and makeDirectory's Chmod must
-// preserve the bit.
+// its group. New directories also inherit the setgid bit. makeDirectory's Chmod must preserve
+// the bit, but Linux removes it anyway if the user is not a member of the group. Then the
+// NodeManager cannot read the files, and KeepsOnNode reports that the service does not work.
+// LinuxContainerExecutor starts containers with the umask 027, with which no Chmod is needed.
 func makeDirectory(path string) error {
 	if err := os.Mkdir(path, 0o750); errors.Is(err, fs.ErrExist) {
 		return nil // created by another executor of the same user

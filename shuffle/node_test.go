@@ -190,7 +190,8 @@ func TestAServiceThatDoesNotWorkIsNotUsed(t *testing.T) {
 }
 
 // With LinuxContainerExecutor, the NodeManager reads the files as a member of their group. New
-// files inherit the group of the application's directory.
+// files inherit the group of the application's directory. The umask 077 works here because the
+// test's user is a member of that group (see makeDirectory).
 func TestTheGroupMayReadOutputsOfNodes(t *testing.T) {
 	for _, umask := range []int{0o027, 0o077, 0} {
 		t.Run(fmt.Sprintf("umask %03o", umask), func(t *testing.T) {
