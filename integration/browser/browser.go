@@ -37,11 +37,16 @@ type Browser struct {
 	pending  map[int]chan message // for each command that waits for its response, by command id
 	err      error                // why no more messages can be exchanged; nil while the browser runs
 	loaded   chan struct{}        // buffered; contains an element if the page has finished loading since Open began
-	requests []string
+	loader   string               // id of the loading of the open page
+	requests []request
 	problems []string
 	dialogs  int
 	changed  bool // whether a request since Open began has failed with networkChanged
 }
+
+// request is a request of a page. loader is the id of the loading of that page: the previous page
+// can still send a request after Open began.
+type request struct{ loader, url string }
 
 // networkChanged is the error of requests that the browser cancels because an interface of this
 // machine has got or lost an address, as happens if containers start or stop at the same time.
@@ -193,8 +198,9 @@ func (b *Browser) read(responses io.ReadCloser) {
 // ignores other messages.
 func (b *Browser) observe(m message) {
 	var event struct {
-		Type    string `json:"type"`
-		Request struct {
+		Type     string `json:"type"`
+		LoaderID string `json:"loaderId"`
+		Request  struct {
 			URL string `json:"url"`
 		} `json:"request"`
 		ErrorText string `json:"errorText"`
@@ -225,7 +231,7 @@ func (b *Browser) observe(m message) {
 		b.dialogs++
 		b.send("Page.handleJavaScriptDialog", map[string]any{"accept": true}, nil)
 	case "Network.requestWillBeSent":
-		b.requests = append(b.requests, event.Request.URL)
+		b.requests = append(b.requests, request{event.LoaderID, event.Request.URL})
 	case "Network.loadingFailed":
 		b.changed = b.changed || event.ErrorText == networkChanged
 	case "Runtime.consoleAPICalled":
@@ -318,6 +324,7 @@ func (b *Browser) open(ctx context.Context, url string) error {
 	}
 	b.mu.Unlock()
 	var navigated struct {
+		LoaderID  string `json:"loaderId"`
 		ErrorText string `json:"errorText"`
 	}
 	if err := b.call(ctx, "Page.navigate", map[string]any{"url": url}, &navigated); err != nil {
@@ -326,6 +333,9 @@ func (b *Browser) open(ctx context.Context, url string) error {
 	if navigated.ErrorText != "" && navigated.ErrorText != networkChanged {
 		return fmt.Errorf("opening %s: %s", url, navigated.ErrorText)
 	}
+	b.mu.Lock()
+	b.loader = navigated.LoaderID
+	b.mu.Unlock()
 	select {
 	case <-b.loaded: // an error page loads, too
 		return nil
@@ -357,11 +367,16 @@ func (b *Browser) Evaluate(ctx context.Context, expression string, value any) er
 	return json.Unmarshal(evaluated.Result.Value, value)
 }
 
-// Requests returns the URLs that were requested since Open.
-func (b *Browser) Requests() []string {
+// Requests returns the URLs that the open page has requested, its own URL included.
+func (b *Browser) Requests() (urls []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]string(nil), b.requests...)
+	for _, r := range b.requests {
+		if r.loader == b.loader {
+			urls = append(urls, r.url)
+		}
+	}
+	return urls
 }
 
 // Problems returns the errors and warnings of the browser's console since Open, such as
