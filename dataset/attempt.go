@@ -247,7 +247,6 @@ func (a *stageAttempt) Ended(err error) {
 	a.engine.post(func() {
 		delete(a.engine.attempts, a.number)
 		a.summarize()
-		a.engine.recordCaches(a.state.final)
 		ended := func() { a.engine.act(a.engine.graph.SetEnded(a.number, err)) }
 		if a.engine.losses.pending() {
 			a.engine.afterLosses(unreachableDelay, ended) // after the fetch failures of this attempt are reported

@@ -96,8 +96,8 @@ func Summary(session *bobbin.Session) []StageSummary {
 	return slices.Clone(e.summaries)
 }
 
-// summarize adds the summary of an attempt that has ended, and logs it. Further calls do
-// nothing.
+// summarize adds the summary of an attempt that has ended, and logs it. It records the cached
+// data sets that the attempt has computed. Further calls do nothing.
 func (a *stageAttempt) summarize() {
 	if len(a.times) == 0 {
 		return
@@ -116,6 +116,7 @@ func (a *stageAttempt) summarize() {
 	a.engine.app.Logger.Info("stage ended", "summary", summary.String())
 	a.times = nil
 	e := a.engine
+	e.recordCaches(a.state.final)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.summaries = append(e.summaries, summary); len(e.summaries) > maxSummaries {
