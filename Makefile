@@ -1,8 +1,11 @@
 # bobbin's tasks. `make demo` shows it, `make test` checks it.
 
 GO ?= go
-# Programs for the cluster are static: they need nothing of the node they run on.
-BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
+# Programs for the cluster are static: they need nothing of the node they run on. Tests and checks compile in the same way,
+# so that each package is compiled once. Only the race detector needs another way.
+export CGO_ENABLED = 0
+export GOFLAGS := -trimpath $(GOFLAGS)
+BUILD = $(GO) build -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 .PHONY: all build release test check unit integration integration-with-engine integration-clusters interop demo generate pictures check-generated bench-launch bench-tasks bench-data bench-stream bench-scale bench-allocator bench-history clean
@@ -30,12 +33,12 @@ check:
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
 	$(GO) vet -tags integration,spark ./...
 	$(GO) tool staticcheck -tags integration,spark ./...
-	GOFLAGS=-trimpath GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet . ./client/... ./cmd/... ./examples/...
+	GOOS=darwin GOARCH=arm64 $(GO) vet . ./client/... ./cmd/... ./examples/...
 
 # By default a process with the race detector sleeps for a second before it exits, in each of some hundred processes of
 # the tests. Most of the time goes to building them: check does the vetting, and no test needs debug information.
 unit:
-	GORACE="atexit_sleep_ms=50 $$GORACE" $(GO) test -race -vet=off -ldflags="-s -w" -timeout 30m ./...
+	CGO_ENABLED=1 GORACE="atexit_sleep_ms=50 $$GORACE" $(GO) test -race -vet=off -ldflags="-s -w" -timeout 30m ./...
 
 # Runs against real Hadoop clusters that the tests start. Needs Java 17 and Maven, and for clusters in containers root and
 # Docker; with-engine starts an engine if none runs. Two packages run at a time, the longest first: they mostly wait.
@@ -43,7 +46,8 @@ integration:
 	docker/with-engine $(MAKE) integration-with-engine
 
 integration-with-engine: build docker-image
-	$(GO) test -tags integration -count=1 -p 2 -timeout 45m ./integration/acceptance ./integration/faults ./integration/...
+	$(GO) test -tags integration -vet=off -ldflags="-s -w" -count=1 -p 2 -timeout 45m \
+		./integration/acceptance ./integration/faults ./integration/kerberos ./integration/standalone ./integration/release ./integration/...
 
 # Tests on other Hadoop releases and schedulers than the default cluster's.
 CLUSTERS = 3.3.6/capacity 3.5.0/capacity 3.4.3/fair

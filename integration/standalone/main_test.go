@@ -46,7 +46,7 @@ func run(m *testing.M) (code int, err error) {
 	const module = "github.com/bobbin-yarn/bobbin/"
 	arguments, environ := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", programs + "/"}, append(os.Environ(), "CGO_ENABLED=0")
 	if os.Getenv("BOBBIN_TEST_RACE") == "1" {
-		arguments, environ = []string{"build", "-race", "-o", programs + "/"}, os.Environ()
+		arguments, environ = []string{"build", "-race", "-o", programs + "/"}, append(os.Environ(), "CGO_ENABLED=1")
 	}
 	build := exec.Command("go", append(arguments,
 		module+"cmd/yarn-submit", module+"integration/programs/census", module+"integration/programs/dataflow", module+"integration/programs/durable", module+"integration/programs/leaving", module+"integration/programs/spread", module+"integration/programs/tally", module+"integration/programs/trouble")...)
