@@ -132,7 +132,8 @@ func (o Output) resume(ctx context.Context, target, staging location) (begun boo
 		if err := o.replacePartitions(ctx, target, staging); err != nil {
 			return true, err
 		}
-		// The partitions are gone: with one level, they were entries.
+		// replacePartitions has moved the partition directories. If there is one level of them,
+		// entries still lists them.
 		if entries, err = staging.system.list(ctx, staging.child(committedDir).path, false); err != nil {
 			return true, err
 		}

@@ -48,8 +48,8 @@ type TaskSetCounts struct {
 	ID          uint64 `json:"id"` // id of the task set
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	Group       string `json:"group,omitempty"`
-	Pool        string `json:"pool,omitempty"` // scheduling pool; "" if there are no pools
+	Group       string `json:"group,omitempty"` // name of the job group (see bobbin.Group); "" if there is none
+	Pool        string `json:"pool,omitempty"`  // scheduling pool; "" if there are no pools
 	// Stage is the position of the task set in a job with several task sets; nil if the task set is
 	// a whole job.
 	Stage      *driver.StageInJob `json:"stage,omitempty"`

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	sampleInterval = 50 * time.Millisecond
-	searchInterval = time.Second // interval between searches for new processes
+	sampleInterval = 50 * time.Millisecond // interval between measurements of memory and CPU time
+	searchInterval = time.Second           // interval between searches for new processes
 )
 
 // MeasuredVariable is the name of an environment variable. Processes that have this variable

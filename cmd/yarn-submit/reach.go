@@ -22,10 +22,10 @@ const (
 	reachTimeout = 10 * time.Second
 )
 
-// reachTargets are the targets to which the container tries to connect.
+// reachTargets are the targets to which reachTask tries to connect from an executor's container.
 type reachTargets struct {
 	Servers   []reachedServer `json:"servers"`
-	Directory string          `json:"directory"` // URI of an HDFS directory in which the container writes, reads and removes a file
+	Directory string          `json:"directory"` // URI of an HDFS directory in which reachTask writes, reads and removes a file
 	Client    string          `json:"client"`    // host:port at which yarn-submit doctor listens; "" if it does not listen
 }
 

@@ -41,10 +41,10 @@ func RecordCompression() dataset.SaveOption {
 }
 
 const (
-	// blockContent is the approximate size of a block's keys and values in bytes. In files
+	// blockSize is the approximate size of a block's keys and values in bytes. In files
 	// without blocks, a sync is written after about syncInterval bytes. Both are Hadoop's
 	// defaults (io.seqfile.compress.blocksize, SequenceFile.SYNC_INTERVAL).
-	blockContent = 1_000_000
+	blockSize    = 1_000_000
 	syncInterval = 5 * 1024 * 20
 )
 
@@ -174,7 +174,7 @@ func (w *writer) compress(content []byte) ([]byte, error) {
 }
 
 // addToBlock adds a pair to the current block, and writes the block when its keys and
-// values have blockContent bytes.
+// values have blockSize bytes.
 func (w *writer) addToBlock(key, value any) error {
 	keys, values := len(w.buffers[1]), len(w.buffers[3])
 	w.buffers[1] = w.key.append(w.buffers[1], key)
@@ -182,7 +182,7 @@ func (w *writer) addToBlock(key, value any) error {
 	w.buffers[0] = writable.AppendVInt(w.buffers[0], int64(len(w.buffers[1])-keys))
 	w.buffers[2] = writable.AppendVInt(w.buffers[2], int64(len(w.buffers[3])-values))
 	w.records++
-	if len(w.buffers[1])+len(w.buffers[3]) < blockContent {
+	if len(w.buffers[1])+len(w.buffers[3]) < blockSize {
 		return nil
 	}
 	return w.writeBlock()

@@ -1,5 +1,5 @@
-// Package text provides a real text, counts its words without bobbin, and reads the output of
-// wordcount. The command demo and tests use it.
+// Package text writes the source files of the Go distribution as one text, counts its words
+// without bobbin, and reads the output of wordcount.
 package text
 
 import (

@@ -1,5 +1,5 @@
 // Package interrupt handles SIGINT and SIGTERM. The first signal ends a context, so that the
-// program can clean up. The second signal ends the process at once.
+// program can clean up. A second signal, unless it follows within 300 ms, ends the process at once.
 package interrupt
 
 import (

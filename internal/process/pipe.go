@@ -130,7 +130,7 @@ func (p *Pipe) Write(line []byte) bool {
 	return len(p.chunk) < pipeChunk || p.flush()
 }
 
-// flush sends p.chunk to feed. While feed is busy, it emits lines. It returns false if the
+// flush sends p.chunk to feed, and emits lines while feed is busy. It returns false if the
 // command no longer reads or emit has returned false.
 func (p *Pipe) flush() bool {
 	output := p.output

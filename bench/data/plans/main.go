@@ -26,8 +26,8 @@ import (
 
 // measurement is the content of FILE.
 type measurement struct {
-	Seconds         []float64
-	DriverMegabytes float64 // peak resident memory of the driver's process in units of 1,000,000 bytes
+	Seconds         []float64 // duration of each run
+	DriverMegabytes float64   // peak resident memory of the driver's process in units of 1,000,000 bytes
 }
 
 // awaitExecutors is the task function of a barrier set with a task for each core. The set

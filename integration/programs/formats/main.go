@@ -88,8 +88,8 @@ var (
 	small = []dataset.ReadOption{dataset.SplitSize(splitSize), dataset.SeparateSplits()}
 )
 
-// replaced is the first ID of the records that replace those of the second kind.
-const replaced = rows + 2
+// firstReplacement is the first ID of the records that replace those of the second kind.
+const firstReplacement = rows + 2
 
 var (
 	records = dataset.Define("records with kinds", func(p *dataset.Plan, _ struct{}) *dataset.Of[record] {
@@ -102,7 +102,7 @@ var (
 		return dataset.MapPartitions(numbers, func(task *bobbin.Task, numbers iter.Seq[int64]) iter.Seq2[record, error] {
 			return func(yield func(record, error) bool) {
 				for i := range numbers {
-					r := recordOf(replaced + int64(len(kinds))*i)
+					r := recordOf(firstReplacement + int64(len(kinds))*i)
 					if task.Index() == 0 && task.Attempt() == 0 {
 						yield(r, nil)
 						<-task.Done()
@@ -211,7 +211,7 @@ func replace(ctx context.Context, session *bobbin.Session, directory string) err
 		}
 	}
 	for i := range int64(6) {
-		want = append(want, recordOf(replaced+int64(len(kinds))*i))
+		want = append(want, recordOf(firstReplacement+int64(len(kinds))*i))
 	}
 	got, err := readDirectories.With(session, directory).Collect(ctx)
 	slices.SortFunc(got, func(a, b record) int { return int(a.ID - b.ID) })

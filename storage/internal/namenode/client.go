@@ -50,7 +50,7 @@ type Caller interface {
 type Options struct {
 	Addresses []string      // host:port of the NameNodes of one name service
 	User      string        // HDFS user on whose behalf the calls are made
-	RealUser  string        // proxy user who makes the calls for User; "" if User makes them
+	RealUser  string        // user who has logged in and impersonates User; "" if User makes the calls
 	Timeout   time.Duration // how long a call is retried while no NameNode responds
 	Logger    *slog.Logger
 
