@@ -41,7 +41,7 @@ unit:
 	CGO_ENABLED=1 GORACE="atexit_sleep_ms=50 $$GORACE" $(GO) test -race -vet=off -ldflags="-s -w" -timeout 30m ./...
 
 # Runs against real Hadoop clusters that the tests start. Needs Java 17 and Maven, and for clusters in containers root and
-# Docker; with-engine starts an engine if none runs. Two packages run at a time, the longest first: they mostly wait.
+# Docker; with-engine starts an engine if none runs. Two packages run at a time, the longest first.
 integration:
 	docker/with-engine $(MAKE) integration-with-engine
 

@@ -24,8 +24,8 @@ type Options struct {
 	Hadoop *conf.Config
 	// User is the user name in HDFS; "" means HADOOP_USER_NAME, else the system's user.
 	User string
-	// RealUser is the user who has logged in to Kerberos and impersonates User; "" if User has
-	// logged in.
+	// RealUser is the user who has logged in to Kerberos and impersonates User; "" if nobody
+	// does.
 	RealUser string
 	// Kerberos is the user's Kerberos login; nil if there is none.
 	Kerberos *kerberos.Client

@@ -12,10 +12,10 @@
 //
 // With -viewers N, each run of bobbin is followed by a run with an event log and N simulated
 // viewers, who load the application's pages through the ResourceManager's proxy. The other runs
-// write no event log. The figure tasks/watched-cpu is the CPU time a task of the ApplicationMaster
-// and the executors with viewers, divided by that without. The figure tasks/watched is the rate
-// of tasks with viewers divided by the rate without. It includes what the ResourceManager and the
-// viewers cost, which have the machine in common with the application.
+// write no event log. The figure tasks/watched-cpu is the CPU time of the ApplicationMaster and
+// the executors, divided by the number of tasks, with viewers over that without. The figure
+// tasks/watched is the rate of tasks with viewers divided by the rate without. The rate also drops
+// because the ResourceManager and the viewers use the same cores.
 package main
 
 import (

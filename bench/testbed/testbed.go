@@ -28,7 +28,7 @@ type Testbed struct {
 	ConfDir string           // directory of the clients' Hadoop configuration
 	REST    *yarnrest.Client // client of the ResourceManager
 
-	dir string
+	dir string // the parameter dir of Use
 }
 
 // Use starts a cluster in the directory dir, calls measure, and stops the cluster. hdfs

@@ -96,9 +96,9 @@ type FileInfo struct {
 	Modified time.Time // modification time, to the second; zero if unknown
 }
 
-// ErrChanged is the error for a file that was truncated, replaced or rotated after
-// [Source.List] returned it.
-var ErrChanged = errors.New("the file has changed since it was listed")
+// ErrChanged is the error for a file that was truncated, replaced or rotated since it was listed
+// or read.
+var ErrChanged = errors.New("the file has changed since it was listed or read")
 
 // rank returns the rank of a file in the order of a container's files: stdout, stderr, others.
 func rank(name string) int {

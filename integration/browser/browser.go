@@ -37,14 +37,14 @@ type Browser struct {
 	pending  map[int]chan message // for each command that waits for its response, by command id
 	err      error                // why no more messages can be exchanged; nil while the browser runs
 	loaded   chan struct{}        // buffered; contains an element if the page has finished loading since Open began
-	loader   string               // id of the loading of the open page
+	loader   string               // DevTools loader id of the page that Open opened
 	requests []request
 	problems []string
 	dialogs  int
 	changed  bool // whether a request since Open began has failed with networkChanged
 }
 
-// request is a request of a page. loader is the id of the loading of that page: the previous page
+// request is a request of a page. loader is the DevTools loader id of that page: the previous page
 // can still send a request after Open began.
 type request struct{ loader, url string }
 
@@ -367,7 +367,7 @@ func (b *Browser) Evaluate(ctx context.Context, expression string, value any) er
 	return json.Unmarshal(evaluated.Result.Value, value)
 }
 
-// Requests returns the URLs that the open page has requested, its own URL included.
+// Requests returns the URLs that the page which Open opened has requested, its own URL included.
 func (b *Browser) Requests() (urls []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

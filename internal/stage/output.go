@@ -62,8 +62,8 @@ func (l *outputLocations) forgetLost(oldest uint64) {
 	}
 }
 
-// setLocation records that the executor with this id and host has the output of the task, and no
-// other executor.
+// setLocation records that the executor with this id and host, and no other one, has the output
+// of the task.
 func (l *outputLocations) setLocation(s *stage, task int, id, host string) {
 	l.drop(s, task)
 	e := l.executors[id]
