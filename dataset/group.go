@@ -13,7 +13,22 @@ import (
 // after the other, so they may be larger than memory. A function that receives such an
 // element can read the values only once, and only before it returns.
 func Group[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
-	n := &node{operator: "Group", buffersElements: true}
+	return group(in, "Group")
+}
+
+// GroupInParts is like Group, but can return a key several times, each time with some of
+// its values: if a key has so many values that its partition is skewed, several tasks each
+// read some of them. Each value is returned once. To merge what is computed from the parts,
+// use [Reduce], for example; the result is not partitioned by key, so this needs a shuffle.
+func GroupInParts[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
+	parts := group(in, "GroupInParts")
+	parts.node.divisible = parts.node.shuffles
+	parts.node.hashed = false // otherwise Reduce would be in the same stage, which could then not divide partitions
+	return parts
+}
+
+func group[K, V any](in *Of[KV[K, V]], operator string) *Of[KV[K, iter.Seq[V]]] {
+	n := &node{operator: operator, buffersElements: true}
 	side := newKeyedInput(n, in)
 	return newOf(in.plan, n, func(x *taskContext, partition int, emit func(KV[K, iter.Seq[V]]) bool) {
 		sorted, ok := side.sort(x, partition)

@@ -48,12 +48,9 @@ var skewedSums = dataset.Define("skewed sums", func(p *dataset.Plan, s skew) *da
 // skewedJoin is the join alone.
 var skewedJoin = dataset.Define("skewed join", skewedPairs)
 
-func skewedPairs(p *dataset.Plan, s skew) *dataset.Of[dataset.KV[int64, [2]int64]] {
-	type (
-		key    = int64
-		result = dataset.KV[int64, [2]int64]
-	)
-	many := dataset.MapKV(dataset.Range(p, 0, skewedRecords, skewedMaps), func(i int64) (key, []byte) {
+// skewedSide returns the large data set. A value starts with the number of its record.
+func skewedSide(p *dataset.Plan) *dataset.Of[dataset.KV[int64, []byte]] {
+	return dataset.MapKV(dataset.Range(p, 0, skewedRecords, skewedMaps), func(i int64) (int64, []byte) {
 		random, value := rand.New(rand.NewPCG(1, uint64(i))), make([]byte, 0, 96)
 		value = binary.BigEndian.AppendUint64(value, uint64(i))
 		for len(value) < cap(value) {
@@ -61,6 +58,14 @@ func skewedPairs(p *dataset.Plan, s skew) *dataset.Of[dataset.KV[int64, [2]int64
 		}
 		return skewedKey(i), value
 	})
+}
+
+func skewedPairs(p *dataset.Plan, s skew) *dataset.Of[dataset.KV[int64, [2]int64]] {
+	type (
+		key    = int64
+		result = dataset.KV[int64, [2]int64]
+	)
+	many := skewedSide(p)
 	few := dataset.MapKV(dataset.Range(p, 0, 500, 2), func(i int64) (key, int64) { return 2*i - 100, i })
 	pair := func(k key, value []byte, _ int64) result {
 		return result{Key: k, Value: [2]int64{1, int64(binary.BigEndian.Uint64(value))}}
@@ -146,6 +151,41 @@ func TestSkewedPartitionsAreDivided(t *testing.T) {
 			})
 		})
 	}
+}
+
+// skewedGroups has, for each key, the number of values and the sum of their numbers. inParts
+// says whether several tasks may read the values of one key.
+var skewedGroups = dataset.Define("skewed groups", func(p *dataset.Plan, inParts bool) *dataset.Of[dataset.KV[int64, [2]int64]] {
+	group := dataset.Group[int64, []byte]
+	if inParts {
+		group = dataset.GroupInParts[int64, []byte]
+	}
+	sums := dataset.MapValues(group(skewedSide(p)), func(values iter.Seq[[]byte]) (sum [2]int64) {
+		for value := range values {
+			sum = [2]int64{sum[0] + 1, sum[1] + int64(binary.BigEndian.Uint64(value))}
+		}
+		return sum
+	})
+	return dataset.Reduce(sums, func(a, b [2]int64) [2]int64 { return [2]int64{a[0] + b[0], a[1] + b[1]} })
+})
+
+func TestAGroupInPartsIsDivided(t *testing.T) {
+	want := map[int64][2]int64{}
+	for i := range int64(skewedRecords) {
+		k := skewedKey(i)
+		want[k] = [2]int64{want[k][0] + 1, want[k][1] + i}
+	}
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		collect := func(inParts bool) {
+			got, err := skewedGroups.With(session, inParts).Collect(ctx)
+			require.NoError(t, err)
+			require.Equal(t, want, toMap(got))
+		}
+		collect(false)
+		whole := tasksOf(session, "Reduce ") // in the stage of Group
+		collect(true)
+		require.Equal(t, whole+3, tasksOf(session, " for Reduce "), "tasks")
+	})
 }
 
 // frequentElement has the lengths of elements. Half of the elements are equal: long, random
