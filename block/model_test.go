@@ -127,14 +127,14 @@ func TestStoreBehavesLikeItsModel(t *testing.T) {
 				p.reader.Release()
 			}
 		}()
-		id := func(t *rapid.T) block.ID { return block.TaskResult(rapid.Uint64Range(0, 9).Draw(t, "id")) }
+		drawID := func(t *rapid.T) block.ID { return block.TaskResult(rapid.Uint64Range(0, 9).Draw(t, "id")) }
 		seed := uint64(0)
 
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				seed++
 				b := &modelBlock{
-					id:    id(t),
+					id:    drawID(t),
 					level: block.Level(rapid.IntRange(0, 2).Draw(t, "level")),
 					value: content(seed, rapid.IntRange(0, 20).Draw(t, "size")),
 				}
@@ -144,7 +144,7 @@ func TestStoreBehavesLikeItsModel(t *testing.T) {
 				}
 			},
 			"open": func(t *rapid.T) {
-				id := id(t)
+				id := drawID(t)
 				b := m.find(id)
 				reader, err := store.Open(id)
 				if b == nil {
@@ -170,7 +170,7 @@ func TestStoreBehavesLikeItsModel(t *testing.T) {
 				}
 			},
 			"remove": func(t *rapid.T) {
-				id := id(t)
+				id := drawID(t)
 				b := m.find(id)
 				require.Equal(t, b != nil, store.Remove(id))
 				if b != nil {

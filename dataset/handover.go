@@ -33,9 +33,9 @@ type handover struct {
 	ended       chan struct{}      // closed when the hand-over has ended
 }
 
-// errNoAdopter is the cause with which a hand-over is cancelled if no executor can receive
-// the data, or if the decommissioned executor is lost.
-var errNoAdopter = errors.New("no executor can take over the data")
+// errHandoverImpossible is the cause with which a hand-over is cancelled if no executor can
+// receive the data, or if the decommissioned executor is lost.
+var errHandoverImpossible = errors.New("no executor can take over the data, or the executor that has it is lost")
 
 // ExecutorDecommissioned implements driver.ExecutorListener.
 func (e *engine) ExecutorDecommissioned(info driver.ExecutorInfo) bool {
@@ -84,7 +84,7 @@ func (e *engine) cancelImpossible() {
 	impossible := !e.canAdopt()
 	for h := range e.handovers {
 		if impossible || h.from.lost {
-			h.cancel(errNoAdopter)
+			h.cancel(errHandoverImpossible)
 		}
 	}
 }

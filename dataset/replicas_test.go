@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// Another test, in integration/standalone, kills executors whose partitions have second
-// copies.
+// The driver chooses the executors for second copies of partitions. A test in
+// integration/standalone kills executors whose partitions have such copies.
 func TestExecutorsOfSecondCopies(t *testing.T) {
 	x := func(id, host string) *executor {
 		return &executor{ExecutorInfo: driver.ExecutorInfo{ID: id, Host: host, DataAddress: host + ":1"}}

@@ -79,8 +79,8 @@ func checkName(split storage.Split) error {
 	return checkFormat(split, fileformat.OfName(split.Path))
 }
 
-// checkContent returns an error if the content of a file shows that it is not text. begin has
-// the first bytes of the split.
+// checkContent returns an error if the content of an uncompressed file shows that it is not
+// text. begin has the first bytes of the split. Only the first split of a file is checked.
 func (x *taskContext) checkContent(split storage.Split, begin []byte) error {
 	if split.Offset > 0 || split.Compression != "" || !fileformat.MayBegin(begin) {
 		return nil

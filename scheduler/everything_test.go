@@ -101,7 +101,7 @@ func TestWithEverythingEnabled(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"": w.check, "add": w.add, "submit": w.submit, "finish": w.finish, "more": w.finish, "tick": w.tick,
-			"remove": w.remove, "decommission": w.decommission, "speculate": w.speculate, "ask": w.ask,
+			"lose executor": w.loseExecutor, "decommission": w.decommission, "speculate": w.speculate, "ask": w.ask,
 			"set window": w.setWindow, "report": w.report, "return queued": w.returnQueued,
 		})
 		w.runOut()
@@ -182,7 +182,7 @@ func (w *watcher) any(t *rapid.T) *watchedExecutor {
 	return w.executors[rapid.SampledFrom(slices.Sorted(maps.Keys(w.executors))).Draw(t, "executor")]
 }
 
-func (w *watcher) remove(t *rapid.T) {
+func (w *watcher) loseExecutor(t *rapid.T) {
 	e := w.any(t)
 	if e == nil {
 		return

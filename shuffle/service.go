@@ -42,7 +42,8 @@ type Options struct {
 	Memory int64
 	// Cores is the number of tasks that run at a time. 0 means 1.
 	Cores int
-	// Logger receives a warning if files cannot be removed. It may be nil.
+	// Logger receives a warning if files cannot be removed, or if the shuffle service of the
+	// node does not work. It may be nil.
 	Logger *slog.Logger
 }
 

@@ -156,8 +156,8 @@ func cutLast(s string) (before, after string, ok bool) {
 
 func TestOutputSurvivesACrashAtEveryStep(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		finished := false
-		for steps := 0; !finished; steps++ {
+		survived := false
+		for steps := 0; !survived; steps++ {
 			require.Less(t, steps, 200)
 			t.Run(fmt.Sprintf("after=%v/%d", after, steps), func(t *testing.T) {
 				parent := t.TempDir()
@@ -169,7 +169,7 @@ func TestOutputSurvivesACrashAtEveryStep(t *testing.T) {
 				err := runJob(broken, target, "first")
 				system, ok := broken.systems[localRoot].(*faultySystem)
 				require.True(t, ok)
-				finished = !system.dead
+				survived = !system.dead
 				content, done := committed(t, target)
 				if err == nil {
 					require.True(t, done, "what is reported as committed is there")

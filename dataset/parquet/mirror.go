@@ -52,7 +52,7 @@ func (m mirror) group(group *schema.GroupNode, columns []string) (*field, reflec
 	return f, f.typ, nil
 }
 
-// choice is a field of a group that is to be read.
+// choice is a field, of a group, that is read as a whole or in part.
 type choice struct {
 	node   schema.Node
 	all    bool     // all columns of node are read

@@ -32,8 +32,9 @@ func killRole(t *testing.T, id string, role launch.Role) {
 	})
 }
 
-// assertContinues releases a count of which a process was killed, and checks that the count
-// succeeds and that its output is complete and correct.
+// assertContinues lets a held word count continue after one of its processes was killed. It
+// checks that the word count succeeds, that its output is complete and correct, and that
+// nothing is left of the application.
 func assertContinues(t *testing.T, h *heldCount) outcome {
 	t.Helper()
 	h.release(t)

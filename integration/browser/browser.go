@@ -178,16 +178,16 @@ func (b *Browser) read(responses io.ReadCloser) {
 		b.mu.Lock()
 		if err != nil {
 			b.err = fmt.Errorf("the browser has ended: %w", err)
-			for _, waiting := range b.pending {
-				close(waiting)
+			for _, response := range b.pending {
+				close(response)
 			}
 			b.pending = map[int]chan message{}
 			b.mu.Unlock()
 			return
 		}
-		if waiting := b.pending[m.ID]; m.ID != 0 && waiting != nil {
+		if response := b.pending[m.ID]; m.ID != 0 && response != nil {
 			delete(b.pending, m.ID)
-			waiting <- m
+			response <- m
 		}
 		b.observe(m)
 		b.mu.Unlock()
@@ -247,9 +247,9 @@ func (b *Browser) observe(m message) {
 	}
 }
 
-// send sends a command. The response will be sent to waiting, or ignored if waiting is nil. If
-// the browser has ended, send closes waiting. The caller must hold b.mu.
-func (b *Browser) send(method string, params any, waiting chan message) {
+// send sends a command. The response will be sent to response, or ignored if response is nil. If
+// the browser has ended, send closes response. The caller must hold b.mu.
+func (b *Browser) send(method string, params any, response chan message) {
 	b.last++
 	command, err := json.Marshal(struct {
 		ID      int    `json:"id"`
@@ -261,13 +261,13 @@ func (b *Browser) send(method string, params any, waiting chan message) {
 		_, err = b.commands.Write(append(command, 0))
 	}
 	if b.err = errors.Join(b.err, err); b.err != nil {
-		if waiting != nil {
-			close(waiting)
+		if response != nil {
+			close(response)
 		}
 		return
 	}
-	if waiting != nil {
-		b.pending[b.last] = waiting
+	if response != nil {
+		b.pending[b.last] = response
 	}
 }
 
@@ -275,12 +275,12 @@ func (b *Browser) send(method string, params any, waiting chan message) {
 // is stored in the value that result points to, unless result is nil. It fails if the browser
 // reports an error.
 func (b *Browser) call(ctx context.Context, method string, params, result any) error {
-	waiting := make(chan message, 1)
+	response := make(chan message, 1)
 	b.mu.Lock()
-	b.send(method, params, waiting)
+	b.send(method, params, response)
 	b.mu.Unlock()
 	select {
-	case m, ok := <-waiting:
+	case m, ok := <-response:
 		switch {
 		case !ok:
 			b.mu.Lock()

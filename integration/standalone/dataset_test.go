@@ -80,7 +80,8 @@ func (d *dataflow) awaitMapped(t *testing.T, operator string, done int) {
 	})
 }
 
-// awaitEvents waits until the given number of task attempts have reached a moment.
+// awaitEvents waits until the given number of task attempts have reached a moment, a named
+// point in a task such as "mapped", and returns their events.
 func (d *dataflow) awaitEvents(t *testing.T, moment string, count int) []moments.Event {
 	t.Helper()
 	await(t, fmt.Sprintf("%d tasks are %s", count, moment), func() bool {
@@ -316,7 +317,7 @@ func TestDataSetsSurviveTheLossOfServingExecutors(t *testing.T) {
 	t.Run("idle ones leave while others fetch", func(t *testing.T) { fetchFromIdleExecutors(t, s, expected) })
 	t.Run("one is killed while it commits", func(t *testing.T) {
 		undisturbed := s.startDataflow(t, nil, nil, "counts")
-		smaller := undisturbed.result(t)
+		expected := undisturbed.result(t) // of fewer records than above
 		parts, err := filepath.Glob(filepath.Join(undisturbed.out, "part-*"))
 		require.NoError(t, err)
 		d := s.startDataflow(t, nil, []string{"mapped", "reduced"}, "counts")
@@ -341,10 +342,10 @@ func TestDataSetsSurviveTheLossOfServingExecutors(t *testing.T) {
 		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 		process{pid: victim}.kill()
 		require.NoError(t, d.command.Process.Signal(syscall.SIGCONT))
-		assertSame(t, smaller, d.result(t))
+		assertSame(t, expected, d.result(t))
 		d.assertRuns(t, lost...)
 		d.assertMapSets(t, 12, len(lost))
-		assertCounters(t, d, lineCount(smaller))
+		assertCounters(t, d, lineCount(expected))
 	})
 }
 

@@ -26,8 +26,8 @@ const (
 	pushTimeout = 10 * time.Second
 	// retryInterval is the pause between attempts of the last pushes, which Close makes.
 	retryInterval = 500 * time.Millisecond
-	// maxAnswer is the maximum number of bytes that are read of a collector's response.
-	maxAnswer = 1 << 10
+	// maxResponse is the maximum number of bytes that are read of a collector's response.
+	maxResponse = 1 << 10
 )
 
 // scope identifies the software that produces the metrics and spans.
@@ -176,7 +176,7 @@ func (p *Pusher) post(ctx context.Context, path string, message proto.Message) e
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	content, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
 	if answer.StatusCode != http.StatusOK {
 		return &statusError{status: answer.StatusCode, text: strings.ToValidUTF8(string(content), "\uFFFD")}
 	}

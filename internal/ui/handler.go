@@ -76,10 +76,11 @@ type Pages struct {
 	mu       sync.Mutex
 	version  string                   // version of the pages in rendered
 	rendered map[string]renderedPage  // by query and token of the user
-	lanes    map[string]renderedLanes // by query; each element has its own version
+	lanes    map[string]renderedLanes // data of the Stream page's drawing, by query; each has its own version
 }
 
-// renderedLanes are the lanes for a query, in JSON. The field version is the version of the pages
+// renderedLanes is the data of the drawing on the Stream page, which has a lane for each core, in
+// JSON. The field version is the version of the pages
 // for which the lanes were computed, and at is the time of this computation.
 type renderedLanes struct {
 	renderedPage

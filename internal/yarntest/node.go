@@ -147,8 +147,9 @@ func (n *Node) heartbeat() {
 	}
 }
 
-// register registers the node and its containers. Containers that the ResourceManager knows or
-// can recover continue to run; the other containers are stopped.
+// register registers the node and its containers. A container continues to run if the
+// application keeps it (its attempt is the current one, or KeepContainers is set), and if it
+// has neither completed nor is to be released. The other containers are stopped.
 func (n *Node) register() {
 	c := n.cluster
 	n.registration = &registration{node: n}

@@ -36,6 +36,7 @@ var (
 var jobs = map[string]*dataset.Definition[input, []byte]{
 	"counts":   dataset.Define("counts", counts),
 	"groups":   dataset.Define("groups", groups),
+	"parts":    dataset.Define("parts", parts),
 	"cogroups": dataset.Define("cogroups", cogroups),
 	"joined":   dataset.Define("joined", joined),
 	"records":  dataset.Define("records", records),
@@ -165,6 +166,12 @@ func (in *input) totalsOf(values iter.Seq[[]byte]) (t totals) {
 // groups computes the same result as counts, but from groups with all values of a key.
 func groups(p *dataset.Plan, in input) *lines {
 	return in.totalLines(dataset.MapValues(reportReduced(&in, dataset.Group(in.rows(p))), in.totalsOf))
+}
+
+// parts computes the same result as groups, but tasks may share the values of a key.
+func parts(p *dataset.Plan, in input) *lines {
+	totaled := dataset.MapValues(dataset.GroupInParts(in.rows(p)), in.totalsOf)
+	return in.totalLines(dataset.Reduce(totaled, func(a, b totals) totals { return totals{a.Records + b.Records, a.Sum + b.Sum} }))
 }
 
 // cogroups groups the records together with one record for each key, and returns lines as

@@ -78,7 +78,7 @@ const (
 	ContainerComplete ContainerState = 3
 )
 
-// String returns "new", "running" or "complete".
+// String returns "new", "running", "complete" or "unknown state N".
 func (s ContainerState) String() string {
 	switch s {
 	case ContainerNew:

@@ -153,7 +153,9 @@ func (c *Cluster) replyFor(d *driver) *protocol.DriverReply {
 	return reply
 }
 
-// KillDriver stops a driver and returns its state, or nil if the id is unknown.
+// KillDriver orders a driver's worker to stop the driver, or ends a driver that was not launched
+// yet. It returns the driver's state, or nil if the id is unknown. A driver that has ended keeps
+// its state.
 func (c *Cluster) KillDriver(now time.Time, id string) *protocol.DriverReply {
 	d := c.drivers[id]
 	if d == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// failed has limits for the number of consecutive failed executors that the master should have
-// counted: at least least, at most most. most also counts failures of which the master learns
-// late, and failures whose count is lost at a restart.
+// failed has limits for the master's count of consecutive failed executors. The lower limit
+// includes only failures that the master certainly knows. The upper limit also includes
+// failures that the master may not know yet, and those whose count it lost in a restart.
 type failed struct{ most, least int }
 
 // registered sets the count to 0 because an executor has registered. known must be set if the
