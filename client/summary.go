@@ -116,12 +116,12 @@ func summaryRows(pairs map[string]string) []row {
 	if run, ok := take("run"); ok {
 		rows = append(rows, row{"run", run})
 	}
-	costs, hasCosts := take("costs")
+	mainCosts, hasCosts := take("costs") // what the run time was spent on, one cause a line
 	for _, key := range slices.Sorted(maps.Keys(rest)) {
 		rows = append(rows, row{strings.ReplaceAll(key, "_", " "), rest[key]})
 	}
 	if hasCosts {
-		rows = append(rows, list("cost most", strings.Split(costs, "\n"))...)
+		rows = append(rows, list("cost most", strings.Split(mainCosts, "\n"))...)
 	}
 	return rows
 }

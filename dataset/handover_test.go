@@ -97,23 +97,23 @@ func TestOutputsOfDecommissionedExecutorsAreMoved(t *testing.T) {
 	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
 		more.add("a")
 		sums := countedSums.With(session, counted.With(session, numbers{100, 20}))
-		collect := func() {
+		collectAndCheck := func() {
 			got, err := sums.Collect(ctx)
 			require.NoError(t, err)
 			require.Equal(t, map[int64]int64{0: 1683, 1: 1617, 2: 1650}, toMap(got))
 		}
-		collect()
+		collectAndCheck()
 		more.decommission("driver")
-		collect()
+		collectAndCheck()
 		more.add("b")
 		more.decommission("a")
-		collect()
+		collectAndCheck()
 		require.EqualValues(t, 100, computed.Load())
 
 		// If there is no other executor, a decommissioned executor does not wait for one.
 		more.decommission("b")
 		more.add("c")
-		collect()
+		collectAndCheck()
 		require.EqualValues(t, 200, computed.Load())
 		require.EqualValues(t, 50, session.Counter(evenCount))
 	})
@@ -125,15 +125,15 @@ func TestSimultaneousExecutorLossesCauseOneNewAttempt(t *testing.T) {
 		more.add("a")
 		more.add("b")
 		sums := countedSums.With(session, counted.With(session, numbers{100, 20}))
-		collect := func() {
+		collectAndCheck := func() {
 			got, err := sums.Collect(ctx)
 			require.NoError(t, err)
 			require.Equal(t, map[int64]int64{0: 1683, 1: 1617, 2: 1650}, toMap(got))
 		}
-		collect()
+		collectAndCheck()
 		more.lose("a")
 		more.lose("b")
-		collect()
+		collectAndCheck()
 		attempts := 0
 		for _, summary := range dataset.Summary(session) {
 			if strings.Contains(summary.Name, " for Reduce ") {

@@ -44,13 +44,13 @@ func TestTasksGetOnlyTheLayoutOfTheirStage(t *testing.T) {
 // The tasks of a stage compute each partition once, from all map outputs.
 func TestTasksOfAStageComputeEachPartitionOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		logs := rapid.SliceOfN(rapid.SliceOfN(rapid.ByteRange(0, 220), 8, 8), 1, 6).Draw(t, "sizes of partitions by map task")
+		logarithms := rapid.SliceOfN(rapid.SliceOfN(rapid.ByteRange(0, 220), 8, 8), 1, 6).Draw(t, "logarithms of the sizes of partitions, by map task")
 		n := &node{plan: &Plan{id: 1}}
 		x := &exchange{node: n}
 		n.shuffles, n.divisible = []*exchange{x}, []*exchange{x}
 		read := &stageState{sizes: &shuffleSizes{total: make([]int64, 8)}}
-		for _, log := range logs {
-			output := shuffle.Output{Sizes: shuffle.Sizes{Logarithms: log}}
+		for _, ofTask := range logarithms {
+			output := shuffle.Output{Sizes: shuffle.Sizes{Logarithms: ofTask}}
 			read.outputs = append(read.outputs, output)
 			for partition := range 8 {
 				read.sizes.total[partition] += output.Sizes.Of(partition)
@@ -69,7 +69,7 @@ func TestTasksOfAStageComputeEachPartitionOnce(t *testing.T) {
 				if task.End != next+1 || task.Maps.First != maps || task.Maps.End <= maps {
 					t.Fatalf("the piece %v follows map task %d of partition %d", task, maps-1, next)
 				}
-				if maps = task.Maps.End; maps < len(logs) {
+				if maps = task.Maps.End; maps < len(logarithms) {
 					continue
 				}
 			}

@@ -70,8 +70,8 @@ func (s *sent) Send(message *wire.DriverMessage) error {
 	return nil
 }
 
-// The first part may contain only fields that executors act on before launches; see
-// wire.DriverMessage.
+// The first part of a split message may contain only fields that executors act on before
+// launches; see wire.DriverMessage.
 func TestASplitMessageLosesNoField(t *testing.T) {
 	message := filled((&wire.DriverMessage{}).ProtoReflect(), 1).Interface().(*wire.DriverMessage)
 	message.TaskSets = []*wire.TaskSet{{Id: 1, Common: make([]byte, wire.MaxPart)}, {Id: 2}}

@@ -55,7 +55,7 @@ func (e *engine) watchSignals(quit <-chan struct{}) {
 }
 
 // watchDisk tests the disk at intervals, and decommissions the executor if the disk cannot be
-// written.
+// written. A full disk does not count.
 func (e *engine) watchDisk(quit <-chan struct{}) {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()

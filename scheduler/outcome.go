@@ -30,9 +30,11 @@ const (
 
 // Finished records the end of an attempt and frees the attempt's cores. It returns the events
 // that follow: on success [TaskDone] and, after the last task, [TaskSetDone]; otherwise
-// [AttemptEnded], or [TaskSetFailed] if the task has failed too often. If another attempt of the
-// task has succeeded or the set has ended, there are no events. Finished ignores attempts whose
-// executor was removed or whose end was recorded before.
+// [AttemptEnded], or [TaskSetFailed] if the task has failed too often. Before these, there can be
+// events that stop other attempts or exclude executors. In a barrier set, TaskDone events follow
+// when all tasks have succeeded, and a failure ends the attempts of all tasks. If another attempt
+// of the task has succeeded or the set has ended, there are no events. Finished ignores attempts
+// whose executor was removed or whose end was recorded before.
 //
 // The time of the latest Advance or Offer is used as the time of the end.
 func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {

@@ -58,8 +58,8 @@ func build(t *testing.T, module, name string) (program string) {
 	return program
 }
 
-// start starts a program and returns its output so far. The process is stopped when the test
-// ends.
+// start starts a program and returns its output, to which the program's stdout and stderr are
+// added while it runs. The process is stopped when the test ends.
 func start(t *testing.T, environment []string, program string, args ...string) *output {
 	t.Helper()
 	command := exec.Command(program, args...)

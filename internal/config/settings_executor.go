@@ -97,7 +97,8 @@ func (o Overhead) Of(c *Config, memory Size) Size {
 }
 
 // checkVariable checks the name of a container's environment variable. It must be a valid name
-// in a shell, because NodeManagers write it unquoted into the container's launch script.
+// in a shell, because NodeManagers write it unquoted into the container's launch script, and must
+// not begin with LaunchPrefix.
 func checkVariable(name, _ string) error {
 	if !isVariable(name) {
 		return fmt.Errorf("%q is no name of an environment variable: want letters, digits and _, a digit not first", name)

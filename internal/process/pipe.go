@@ -94,7 +94,8 @@ func Start(ctx context.Context, command Command, emit func(line []byte) bool) (*
 	return p, nil
 }
 
-// feed writes the chunks that it receives from p.input to stdin.
+// feed writes the chunks that it receives from p.input to stdin. If a write fails, feed closes
+// p.unread and returns.
 func (p *Pipe) feed(stdin io.WriteCloser) {
 	defer stdin.Close()
 	for chunk := range p.input {

@@ -48,7 +48,7 @@ type connector struct {
 	hello   func(ctx context.Context) (*protocol.WorkerHello, error) // returns the worker's current state
 	events  chan<- event
 
-	slow         time.Duration // limits the wait for slow masters: slowMasterTimeout, except in tests
+	slowTimeout  time.Duration // limits the wait for slow masters: slowMasterTimeout, except in tests
 	term         uint64        // the highest term number of a welcome so far
 	unregistered bool          // whether Unregister, the worker's last message, was sent
 }
@@ -158,7 +158,7 @@ func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*a
 		switch {
 		case a.err != nil:
 			if refusals[a.master] = a.err; len(refusals) == 1 {
-				slow := time.AfterFunc(c.slow, func() { endRound(errSlow) })
+				slow := time.AfterFunc(c.slowTimeout, func() { endRound(errSlow) })
 				defer slow.Stop()
 			}
 		case found == nil:

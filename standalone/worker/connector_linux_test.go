@@ -142,8 +142,8 @@ func TestAMasterThatHangsDoesNotDelayARound(t *testing.T) {
 	m := startMaster(t)
 	m.refuse(protocol.StandbyError(hanging.Addr().String()))
 	l := &connector{
-		masters: newMasters([]string{hanging.Addr().String(), m.address}, testCredentials(t).DialOptions()),
-		slow:    10 * time.Millisecond,
+		masters:     newMasters([]string{hanging.Addr().String(), m.address}, testCredentials(t).DialOptions()),
+		slowTimeout: 10 * time.Millisecond,
 	}
 	defer l.masters.Close()
 	hello := &protocol.WorkerHello{WorkerId: "worker"}

@@ -240,7 +240,7 @@ var (
 // loop is the event loop. It returns when the worker has ended.
 func (w *worker) loop(ctx context.Context) {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	c := &connector{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events, slow: slowMasterTimeout}
+	c := &connector{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events, slowTimeout: slowMasterTimeout}
 	w.tasks.Go(func() { c.run(connected) })
 	cleaning, stopCleaning := w.startCleaning()
 	w.heartbeat = time.NewTicker(time.Hour) // until a welcome sets the interval

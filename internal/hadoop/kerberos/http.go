@@ -43,7 +43,8 @@ func (r *roundTripper) CloseIdleConnections() {
 }
 
 // RoundTrip sends a request with the server's last authCookie. If the server requires
-// authentication, RoundTrip sends the request again, with a ticket.
+// authentication, RoundTrip sends the request again, with a ticket, unless its body can be read
+// only once.
 func (r *roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	server := request.URL.Scheme + "://" + request.URL.Host
 	response, err := r.send(request, server, "")

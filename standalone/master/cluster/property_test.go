@@ -13,33 +13,33 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// drawn generates random events.
-type drawn struct {
+// eventGenerator generates random events.
+type eventGenerator struct {
 	*sim
 	r       *rapid.T
 	counter int
 }
 
-func pick[T any](d *drawn, label string, from []T) (one T, ok bool) {
+func pick[T any](d *eventGenerator, label string, from []T) (one T, ok bool) {
 	if len(from) == 0 {
 		return one, false
 	}
 	return from[rapid.IntRange(0, len(from)-1).Draw(d.r, label)], true
 }
 
-func (d *drawn) aWorker(want func(*simWorker) bool) *simWorker {
+func (d *eventGenerator) aWorker(want func(*simWorker) bool) *simWorker {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(d.workers)), func(id string) bool { return !want(d.workers[id]) })
 	id, _ := pick(d, "worker", ids)
 	return d.workers[id]
 }
 
-func (d *drawn) anApp(want func(*simApp) bool) *simApp {
+func (d *eventGenerator) anApp(want func(*simApp) bool) *simApp {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(d.apps)), func(id string) bool { return d.apps[id].over || !want(d.apps[id]) })
 	id, _ := pick(d, "application", ids)
 	return d.apps[id]
 }
 
-func (d *drawn) demands() []*protocol.ExecutorDemand {
+func (d *eventGenerator) demands() []*protocol.ExecutorDemand {
 	var all []*protocol.ExecutorDemand
 	for profile := range rapid.IntRange(0, 2).Draw(d.r, "profiles") {
 		one := demand(uint32(profile), uint32(rapid.IntRange(0, 5).Draw(d.r, "total")),
@@ -58,7 +58,7 @@ func (d *drawn) demands() []*protocol.ExecutorDemand {
 	return all
 }
 
-func (d *drawn) step() {
+func (d *eventGenerator) step() {
 	anyWorker := func(*simWorker) bool { return true }
 	anyApp := func(*simApp) bool { return true }
 	switch action := rapid.IntRange(0, 20).Draw(d.r, "action"); action {
@@ -181,7 +181,7 @@ func TestRandomHistories(t *testing.T) {
 		options.DefaultCores = rapid.IntRange(0, 4).Draw(r, "default cores")
 		options.RetainedApplications = rapid.IntRange(0, 5).Draw(r, "retained applications")
 		options.RetainedDrivers = rapid.IntRange(0, 5).Draw(r, "retained drivers")
-		d := &drawn{sim: newSim(r, options), r: r}
+		d := &eventGenerator{sim: newSim(r, options), r: r}
 		for range rapid.IntRange(1, 60).Draw(r, "steps") {
 			d.step()
 		}
