@@ -85,7 +85,7 @@ func TestProgramsBuild(t *testing.T) {
 		replacement := filepath.Join(t.TempDir(), "overlay.json")
 		require.NoError(t, os.WriteFile(replacement, overlay, 0o600))
 		build := exec.Command("go", "build", "-overlay", replacement, "-o", os.DevNull, "./examples/readme")
-		build.Dir = root
+		build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0") // as make build, whose compiled packages it can use
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s: %s", path, out)
 	}
