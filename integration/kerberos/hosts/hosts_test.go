@@ -58,12 +58,13 @@ func TestHosts(t *testing.T) {
 	hadoop, err := shared.HadoopCluster(t.Context())
 	require.NoError(t, err)
 	c := &client{Cluster: hadoop, programs: t.TempDir(), cache: filepath.Join(t.TempDir(), "cache")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", c.programs+"/", "../../../cmd/yarn-submit", "../../../examples/wordcount", "../../../examples/pi")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", c.programs+"/", "../../../cmd/yarn-submit", "../../../examples/wordcount", "../../../examples/pi", "../../programs/trouble")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	require.NoError(t, c.Kerberos().Init(t.Context(), c.cache, cluster.Alice, cluster.Password))
 	t.Run("word count", c.testWordCount)
+	t.Run("an executor on each worker", c.testExecutorOnEachWorker)
 	t.Run("a forged request for a page", c.testForgedPageRequest)
 	t.Run("ten minutes between the clocks", c.testSkew)
 }
@@ -94,7 +95,8 @@ func (c *client) files(t *testing.T) *storage.Files {
 	return files
 }
 
-// testWordCount counts words as alice, with a ticket cache, on executors on several workers.
+// testWordCount counts words as alice, with a ticket cache. A worker has memory for only one
+// executor.
 func (c *client) testWordCount(t *testing.T) {
 	const lines, out = 1 << 21, "/user/alice/out"
 	files := c.files(t)
@@ -104,7 +106,6 @@ func (c *client) testWordCount(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, writer.Close())
 
-	// A worker has memory for only one executor.
 	code, stdout, stderr := c.run(t, "submit", "--num-executors", "3", "--executor-memory", "2500m", c.programs+"/wordcount", "/user/alice/text", out)
 	require.Equal(t, 0, code, stderr)
 	id := strings.TrimSpace(stdout)
@@ -122,17 +123,24 @@ func (c *client) testWordCount(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"ape\t2097152", "bee\t2097152"}, strings.Split(strings.TrimSpace(counts), "\n"))
 
-	_, number, _ := strings.Cut(id, "_")
-	for _, worker := range containers.Workers() {
-		log, err := shared.Host(worker).Log(t.Context())
-		require.NoError(t, err)
-		require.Contains(t, log, "container_"+number, worker)
-	}
 	code, stdout, stderr = c.run(t, "status", "--json", id)
 	require.Equal(t, 0, code, stderr)
 	var status struct{ User string }
 	require.NoError(t, json.Unmarshal([]byte(stdout), &status))
 	require.Equal(t, cluster.Alice, status.User)
+}
+
+// testExecutorOnEachWorker runs three tasks that wait for each other. A worker has memory for
+// only one executor.
+func (c *client) testExecutorOnEachWorker(t *testing.T) {
+	code, stdout, stderr := c.run(t, "submit", "--num-executors", "3", "--executor-memory", "2500m", c.programs+"/trouble", "gather", "3")
+	require.Equal(t, 0, code, stderr)
+	_, number, _ := strings.Cut(strings.TrimSpace(stdout), "_")
+	for _, worker := range containers.Workers() {
+		log, err := shared.Host(worker).Log(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, log, "container_"+number, worker)
+	}
 }
 
 var pageInLog = regexp.MustCompile(`msg="serving the application's page" url=(http://\S+/)`)
