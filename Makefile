@@ -8,7 +8,7 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 BUILD = $(GO) build -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build release test check unit integration integration-with-engine integration-clusters interop demo generate pictures check-generated bench-launch bench-tasks bench-data bench-stream bench-scale bench-allocator bench-history clean
+.PHONY: all build release test check unit integration integration-with-engine integration-clusters integration-release interop demo generate pictures check-generated bench-launch bench-tasks bench-data bench-stream bench-scale bench-allocator bench-history clean
 
 all: build
 
@@ -31,8 +31,8 @@ test: check unit integration
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
-	$(GO) vet -tags integration,spark ./...
-	$(GO) tool staticcheck -tags integration,spark ./...
+	$(GO) vet -tags integration,spark,release ./...
+	$(GO) tool staticcheck -tags integration,spark,release ./...
 	GOOS=darwin GOARCH=arm64 $(GO) vet . ./client/... ./cmd/... ./examples/...
 
 # By default a process with the race detector sleeps for a second before it exits, in each of some hundred processes of
@@ -47,7 +47,8 @@ integration:
 
 integration-with-engine: build docker-image
 	$(GO) test -tags integration -vet=off -ldflags="-s -w" -count=1 -p 2 -timeout 45m \
-		./integration/acceptance ./integration/faults ./integration/kerberos ./integration/standalone ./integration/release ./integration/...
+		./integration/acceptance ./integration/faults ./integration/kerberos ./integration/standalone \
+		./integration/conformance ./integration/masters ./integration/...
 
 # Tests on other Hadoop releases and schedulers than the default cluster's.
 CLUSTERS = 3.3.6/capacity 3.5.0/capacity 3.4.3/fair
@@ -57,6 +58,10 @@ integration-clusters: build
 		BOBBIN_TEST_HADOOP_VERSION=$${each%/*} BOBBIN_TEST_SCHEDULER=$${each#*/} $(GO) test -tags integration -count=1 -timeout 45m \
 			./integration/acceptance -run '$(CLUSTERS_RUN)' || failed="$$failed $$each"; \
 	done; [ -z "$$failed" ] || { echo "failed on Hadoop$$failed"; exit 1; }
+
+# Builds a release twice, the second time with nothing compiled before, and uses its files as users do.
+integration-release:
+	docker/with-engine $(GO) test -tags release -count=1 -timeout 45m ./integration/release
 
 # Lets Spark read files that data sets have saved, and its history server exported event logs. Installs pyspark from PyPI into a directory of its own if it is missing.
 interop:

@@ -1,4 +1,4 @@
-//go:build integration
+//go:build release
 
 // Package release builds a release twice as make release does, compares the results, and uses
 // the files as users do.
