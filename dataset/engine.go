@@ -236,8 +236,11 @@ func (e *engine) act(actions []stage.Action) {
 		switch action := action.(type) {
 		case stage.Plan:
 			s := e.stages[action.Stage]
-			s.tasks = e.divide(s)
-			if len(s.countersAdded) != len(s.tasks) { // otherwise the stage is planned again, and counters must not be added twice
+			// A stage whose outputs are all lost is planned again. Its tasks stay the same: other
+			// pieces of a partition would give other elements after GroupInParts, and counters
+			// must not be added twice.
+			if s.tasks == nil {
+				s.tasks = e.divide(s)
 				s.countersAdded = make([]bool, len(s.tasks))
 			}
 			if s.exchange != nil {

@@ -17,13 +17,20 @@ func Group[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
 }
 
 // GroupInParts is like Group, but can return a key several times, each time with some of
-// its values: if a key has so many values that its partition is skewed, several tasks each
-// read some of them. Each value is returned once. To merge what is computed from the parts,
-// use [Reduce], for example; the result is not partitioned by key, so this needs a shuffle.
+// its values. If a key has so many values that its partition is skewed, several tasks each
+// read the outputs of some map tasks, and each task returns the keys that it reads. Each
+// value is returned once. How many parts there are can differ from action to action.
+// Partitions are divided only if operators that process each element independently, such as
+// MapValues and Filter, follow in the stage.
+//
+// To merge what is computed from the parts, use [Reduce], for example. This needs a shuffle,
+// as the result is not partitioned by key.
 func GroupInParts[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
 	parts := group(in, "GroupInParts")
 	parts.node.divisible = parts.node.shuffles
-	parts.node.hashed = false // otherwise Reduce would be in the same stage, which could then not divide partitions
+	if len(parts.node.shuffles) > 0 {
+		parts.node.hashed = false // otherwise Reduce would be in the same stage, which could then not divide partitions
+	}
 	return parts
 }
 

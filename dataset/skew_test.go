@@ -188,6 +188,34 @@ func TestAGroupInPartsIsDivided(t *testing.T) {
 	})
 }
 
+// The parts of groups must be the same if a stage runs again: partitions that were computed
+// from parts may still be cached.
+func TestAStageThatRunsAgainIsDividedAsBefore(t *testing.T) {
+	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
+		all := []string{"a", "b", "c", "d"}
+		for _, id := range all {
+			more.add(id)
+		}
+		more.decommission("driver")
+		sums := skewedGroups.With(session, true)
+		collect := func() map[int64][2]int64 {
+			got, err := sums.Collect(ctx)
+			require.NoError(t, err)
+			return toMap(got)
+		}
+		want := collect()
+		tasks := tasksOf(session, " for Reduce ")
+		more.add("e")
+		for _, id := range all {
+			more.lose(id)
+		}
+		runs := len(dataset.Summary(session))
+		require.Equal(t, want, collect())
+		require.Len(t, dataset.Summary(session), runs+3, "all stages run again")
+		require.Equal(t, tasks, tasksOf(session, " for Reduce "), "tasks, now that there is one core")
+	})
+}
+
 // frequentElement has the lengths of elements. Half of the elements are equal: long, random
 // bytes, which compression does not make smaller.
 var frequentElement = dataset.Define("frequent element", func(p *dataset.Plan, elements int64) *dataset.Of[int] {
