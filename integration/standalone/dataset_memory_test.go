@@ -183,7 +183,7 @@ func TestOneKeyWithHalfOfAllRecords(t *testing.T) {
 		state := d.command.ProcessState
 		return (state.UserTime() + state.SystemTime()).Seconds()
 	}
-	for _, job := range []string{"counts", "groups", "joined", "sorted"} {
+	for _, job := range []string{"counts", "groups", "parts", "joined", "sorted"} {
 		t.Run(job, func(t *testing.T) {
 			uniform, skewed := seconds(t, job, "0"), seconds(t, job, "0.5")
 			t.Logf("uniform %.2f s, with one key in half of all records %.2f s", uniform, skewed)
