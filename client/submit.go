@@ -52,7 +52,7 @@ func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	}
 	defer running.Close()
 	if !config.WaitAppCompletion.In(job.Settings) {
-		return running.submitted(), running.limitLifetime(ctx)
+		return running.submittedReport(), running.limitLifetime(ctx)
 	}
 	return running.Wait(ctx)
 }
@@ -171,8 +171,8 @@ func (r *Running) awaitSaved(ctx context.Context) error {
 	}
 }
 
-// submitted returns the report of an application for whose end Submit does not wait.
-func (r *Running) submitted() *Report {
+// submittedReport returns the report of an application for whose end Submit does not wait.
+func (r *Running) submittedReport() *Report {
 	if existing := r.submission.existing; existing != nil {
 		return newReport(existing, StateTimes{})
 	}

@@ -57,7 +57,7 @@ var (
 )
 
 // runWithLittleMemory runs a driver function on a local master with two cores, in which an
-// operator has 6 to 13 MiB of memory.
+// operator has 6 to 13 MiB of memory: half of a task's share, or all of it.
 func runWithLittleMemory(t *testing.T, f func(ctx context.Context, session *bobbin.Session)) {
 	t.Helper()
 	before := debug.SetMemoryLimit(128 * megabyte)

@@ -7,8 +7,8 @@ import (
 )
 
 // CompressionSuffix returns the suffix of names of files with the given compression: ".gz" for
-// "gzip", ".zst" for "zstd", ".bz2" for "bzip2", ".snappy", ".lz4" and ".deflate" for the
-// compressions of these names, "" for "". It fails for other names.
+// "gzip", ".zst" for "zstd", ".bz2" for "bzip2", ".snappy" for "snappy", ".lz4" for "lz4",
+// ".deflate" for "deflate", "" for "". It fails for other names.
 func CompressionSuffix(name string) (string, error) {
 	if name == "" {
 		return "", nil

@@ -351,7 +351,7 @@ func (o Output) committedBy(name string) bool {
 }
 
 // partName returns the name of the part with the given index. In AppendOutput mode, the name
-// contains the job ID, so that it differs from the names of existing files.
+// contains the output's id, so that it differs from the names of existing files.
 func (o Output) partName(index int) string {
 	name := fmt.Sprintf("part-%05d", index)
 	if o.Mode == AppendOutput {

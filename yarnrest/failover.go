@@ -149,8 +149,9 @@ func noteAttempt(attempts []Attempt, base string, err error) []Attempt {
 	return append(attempts, Attempt{Address: base, Tries: 1, Err: err})
 }
 
-// attempt sends a request to one ResourceManager. After a *RemoteError or *malformedError,
-// call returns the error. After any other error, call tries the next address.
+// attempt sends a request to one ResourceManager. If its error is a *RemoteError or a
+// *malformedError, Client.call fails. After any other error, Client.call may try the next
+// address.
 func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string, r restRequest) (successResponse, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

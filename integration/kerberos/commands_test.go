@@ -84,12 +84,12 @@ func (s *kerberosCluster) testCommands(t *testing.T) {
 	require.Len(t, listed, 1)
 	require.Equal(t, id, listed[0].ApplicationID)
 	require.True(t, status.Times.Submitted.Equal(listed[0].Started))
-	s.testCommandsOfAJob(t)
+	s.testCommandsOfAJobFile(t)
 }
 
-// testCommandsOfAJob submits a job file, and runs commands about the application while it runs and
+// testCommandsOfAJobFile submits a job file, and runs commands about the application while it runs and
 // when it has ended.
-func (s *kerberosCluster) testCommandsOfAJob(t *testing.T) {
+func (s *kerberosCluster) testCommandsOfAJobFile(t *testing.T) {
 	dir := t.TempDir()
 	release, job, lines := filepath.Join(dir, "release"), filepath.Join(dir, "job.yaml"), filepath.Join(dir, "lines")
 	require.NoError(t, os.WriteFile(job, []byte("name: described\nsteps:\n  wait:\n    command: until test -e "+release+"; do sleep 0.1; done; echo released\n"), 0o600))

@@ -154,8 +154,9 @@ func (c *Config) IsSet(key string) bool {
 	return ok
 }
 
-// Source returns where a key was set: "the command line", an environment variable, or a file
-// and line. It returns "default" if the key was not set.
+// Source returns where a key was set: "the command line", an environment variable, a file and
+// line, or "the submission" for a value that a submission passed on without its source. It
+// returns "default" if the key was not set.
 func (c *Config) Source(key string) string {
 	if source, ok := c.source[key]; ok {
 		return source

@@ -319,12 +319,12 @@ func (m *Model) forgetJobs() {
 		return
 	}
 	// Remove at least a tenth of the jobs, because each call of DeleteFunc traverses all jobs.
-	excess := len(m.state.Jobs) - m.limits.Jobs*9/10
+	toRemove := len(m.state.Jobs) - m.limits.Jobs*9/10
 	m.state.Jobs = slices.DeleteFunc(m.state.Jobs, func(j *Job) bool {
-		if excess == 0 || j.State == StateRunning {
+		if toRemove == 0 || j.State == StateRunning {
 			return false
 		}
-		excess--
+		toRemove--
 		for _, set := range j.Sets {
 			delete(m.sets, set.Set)
 		}

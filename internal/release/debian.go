@@ -33,7 +33,8 @@ var defaults []byte
 
 const defaultsPath = "/etc/bobbin/bobbin-defaults.conf"
 
-// writeDebian writes a Debian package: an ar archive of two tar archives (deb(5)).
+// writeDebian writes a Debian package: an ar archive of a version number and two tar archives
+// (deb(5)).
 func (r *release) writeDebian(w io.Writer, p *program) error {
 	files, err := r.debianFiles(p)
 	if err != nil {

@@ -36,11 +36,11 @@ func repository(t *testing.T) (directory string, git func(args ...string) string
 func TestSourceComesFromGit(t *testing.T) {
 	directory, git := repository(t)
 	revision := git("rev-parse", "HEAD")
-	at := time.Unix(1700000000, 0).UTC()
+	commitTime := time.Unix(1700000000, 0).UTC()
 
 	untagged, err := describe(t.Context(), directory, "", "")
 	require.NoError(t, err)
-	require.Equal(t, source{directory: directory, version: "v0.0.0-1-g" + revision[:12], revision: revision, time: at}, untagged)
+	require.Equal(t, source{directory: directory, version: "v0.0.0-1-g" + revision[:12], revision: revision, time: commitTime}, untagged)
 
 	git("tag", "v1.2.3")
 	tagged, err := describe(t.Context(), directory, "", "1600000000")

@@ -133,12 +133,12 @@ func TestASupervisedDriverIsRestarted(t *testing.T) {
 	// The driver fails in the first run, and finds its own file in the second run.
 	order := m.driverOf(1, true, "once", filepath.Join(t.TempDir(), "been here"))
 	s.order(order)
-	again := s.await(func(m *protocol.WorkerMessage) bool {
+	status := s.await(func(m *protocol.WorkerMessage) bool {
 		drivers := m.GetReport().GetDrivers()
 		return len(drivers) == 1 && drivers[0].GetText() != ""
 	}).GetReport().GetDrivers()[0]
-	require.Equal(t, protocol.DriverState_DRIVER_RUNNING, again.GetState())
-	require.Equal(t, "it exited with status 1, and is started again after 1s", again.GetText())
+	require.Equal(t, protocol.DriverState_DRIVER_RUNNING, status.GetState())
+	require.Equal(t, "it exited with status 1, and is started again after 1s", status.GetText())
 	s.driver(protocol.DriverState_DRIVER_FINISHED)
 	require.Equal(t, "first\nsecond\n", w.file(driver, "1", "logs", "stdout"), "logs go on")
 }

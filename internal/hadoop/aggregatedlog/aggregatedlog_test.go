@@ -136,8 +136,8 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, KindLogs, KindOf("h_1"))
 }
 
-// FuzzOpen reads any bytes as aggregated logs. Open must return an error, or logs that have the
-// sizes in their entries.
+// FuzzOpen reads any bytes as aggregated logs. Each error must be an ErrFormat, and no log may
+// have more bytes than its entry says.
 func FuzzOpen(f *testing.F) {
 	contents, applications := realFiles(f)
 	const application = "application_1700000000000_0001"

@@ -158,9 +158,9 @@ func record(t *testing.T) {
 			require.Equal(t, hex.EncodeToString([]byte(text))+" false", jdk.line("unwrap", wrapped))
 			v.Sent = append(v.Sent, message{Text: text, Token: wrapped})
 		}
-		sealed, err := x.Wrap([]byte("a secret"), true)
+		secret, err := x.Wrap([]byte("a secret"), true)
 		require.NoError(t, err)
-		require.Equal(t, hex.EncodeToString([]byte("a secret"))+" true", jdk.line("unwrap", sealed))
+		require.Equal(t, hex.EncodeToString([]byte("a secret"))+" true", jdk.line("unwrap", secret))
 		vectors = append(vectors, v)
 	}
 	content, err := json.MarshalIndent(vectors, "", "\t")

@@ -39,7 +39,8 @@ func findProcesses(mark string, sessionIDs map[int]bool, since Time, found map[i
 		if err != nil || pid == own || kernelThreads[pid] {
 			continue
 		}
-		// Getsid returns 0 for sessions outside this PID namespace, and for kernel threads.
+		// Getsid returns 0 for sessions outside this PID namespace, and for kernel threads. 0 is
+		// never in sessionIDs, so such a process is found only by its environment.
 		session, err := unix.Getsid(pid)
 		if err != nil {
 			continue // the process has ended
