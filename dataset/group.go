@@ -28,9 +28,8 @@ func Group[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
 func GroupInParts[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
 	parts := group(in, "GroupInParts")
 	parts.node.divisible = parts.node.shuffles
-	if len(parts.node.shuffles) > 0 {
-		parts.node.hashed = false // otherwise Reduce would be in the same stage, which could then not divide partitions
-	}
+	// If it shuffles, Reduce after it must too: in the same stage, it would prevent the division.
+	parts.node.hashed = len(parts.node.shuffles) == 0
 	return parts
 }
 

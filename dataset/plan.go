@@ -113,11 +113,11 @@ func (d *Definition[A, T]) With(session *bobbin.Session, arguments A) *Of[T] {
 	return describePlan[T](session, d.name, encoded, parents)
 }
 
-// A trace is one run of a plan function, which records its operators. The first time that the
-// driver function uses a plan function, there are maxTraces runs, or fewer if these take longer
-// than tracingTime. Later there are minTraces runs. Go iterates
-// over a map of two elements in the same order in 7 of 8 cases, so two runs would rarely show
-// that a plan function depends on it.
+// A trace is one run of a plan function, which records its operators. The first time that
+// the driver function uses a plan function, there are maxTraces runs, or fewer if these
+// take longer than tracingTime. Later there are minTraces runs. Go iterates over a map of
+// two elements in the same order in 7 of 8 cases, so two runs would rarely show that a
+// plan function depends on it.
 const (
 	minTraces   = 2
 	maxTraces   = 64
