@@ -92,12 +92,14 @@ func TestPagesInClientMode(t *testing.T) {
 	job := fmt.Sprint(status.TaskSets[len(status.TaskSets)-1].ID)
 	b := openBrowser(t)
 	for _, prefix := range []string{own, proxied} {
+		awaitLink(t, prefix+"?page=jobs", regexp.MustCompile("id=("+job+`)&amp;page=job"`)) // pages can be older than the status
 		for _, query := range []string{"?page=overview", "?page=job&id=" + job, "?page=executors", "?page=executor&id=" + status.Details[0].ID, "?page=settings", "?page=events"} {
 			assertPage(t, b, prefix, query)
 			assertLive(t, b)
 		}
 		assert.Regexp(t, `Executor allocated\s+Executor 1 on`, textOf(t, b), "the driver records what the ApplicationMaster knows")
 	}
+	awaitLink(t, own+"?page=tasks&id="+job, taskLink)
 	for _, query := range []string{"?page=stream", "?page=tasks&id=" + job, "?page=task&set=" + job + "&index=0", "?page=jobs"} {
 		assertPage(t, b, own, query)
 	}
