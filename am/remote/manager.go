@@ -58,13 +58,13 @@ type Manager struct {
 
 // managerStream is one stream from an ApplicationMaster.
 type managerStream struct {
-	attempt   uint32
-	end       context.CancelCauseFunc
-	wake      chan struct{}      // contains an element if there is a message to send
-	pending   *wire.ManagerOrder // order to send; nil for none
-	askStatus bool               // the ApplicationMaster has requested the driver's status
-	askState  bool               // the ApplicationMaster has requested the application's state
-	profiles  []*wire.ManagerProfileRequest
+	attempt     uint32
+	end         context.CancelCauseFunc
+	wake        chan struct{}      // contains an element if there is a message to send
+	pending     *wire.ManagerOrder // order to send; nil for none
+	askStatus   bool               // the ApplicationMaster has requested the driver's status
+	askSnapshot bool               // the ApplicationMaster has requested the application's state
+	profiles    []*wire.ManagerProfileRequest
 }
 
 // NewManager returns a Manager. logger may be nil.
@@ -286,7 +286,7 @@ func (m *Manager) handle(link *managerStream, report *wire.ManagerReport) {
 		link.signal()
 	}
 	if report.GetRequestSnapshot() {
-		link.askState = true
+		link.askSnapshot = true
 		link.signal()
 	}
 	if requests := report.GetProfiles(); len(requests) > 0 {
@@ -333,16 +333,16 @@ func (m *Manager) handle(link *managerStream, report *wire.ManagerReport) {
 	}
 }
 
-// takePending removes and returns the order to send; nil for none. withStatus and withState report
-// whether the order must contain the driver's status and the application's state.
-func (m *Manager) takePending(link *managerStream) (order *wire.ManagerOrder, withStatus, withState bool) {
+// takePending removes and returns the order to send; nil for none. withStatus and withSnapshot
+// report whether the order must contain the driver's status and the application's state.
+func (m *Manager) takePending(link *managerStream) (order *wire.ManagerOrder, withStatus, withSnapshot bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	order, link.pending = link.pending, nil
 	withStatus, link.askStatus = link.askStatus || order.GetFinish() != nil, false
-	withState, link.askState = link.askState, false
-	if order == nil && (withStatus || withState) {
+	withSnapshot, link.askSnapshot = link.askSnapshot, false
+	if order == nil && (withStatus || withSnapshot) {
 		order = &wire.ManagerOrder{}
 	}
-	return order, withStatus, withState
+	return order, withStatus, withSnapshot
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// progressInterval is the interval at which changes of the driver's progress are sent.
+// progressInterval is how often the driver's progress is sent, if it has changed.
 const progressInterval = time.Second
 
-// Register registers the gRPC service for ApplicationMasters on server. Call it in the function
+// Register adds the gRPC service that ApplicationMasters call to server. Call it in the function
 // driver.Options.Services.
 func (m *Manager) Register(d *driver.Driver, server grpc.ServiceRegistrar) {
 	m.driver = d
@@ -32,6 +32,7 @@ type managerService struct {
 	manager *Manager
 }
 
+// Manage serves an ApplicationMaster until its stream ends or a newer stream replaces it.
 func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerReport, wire.ManagerOrder]) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -68,7 +69,8 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 	return err
 }
 
-// serve sends orders, status and progress. It returns when ctx ends or a message cannot be sent.
+// serve sends orders, with the driver's status and progress, and takes the profiles that the
+// ApplicationMaster requests. It returns when ctx ends or a message cannot be sent.
 func (m *Manager) serve(ctx context.Context, link *managerStream, stream interface {
 	Send(*wire.ManagerOrder) error
 }) error {
@@ -81,25 +83,25 @@ func (m *Manager) serve(ctx context.Context, link *managerStream, stream interfa
 	var sent float32 // latest progress that was sent
 	for {
 		var order *wire.ManagerOrder
-		var snapshot *driver.Status
+		var driverStatus *driver.Status
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-link.wake:
-			var withStatus, withState bool
-			order, withStatus, withState = m.takePending(link)
-			if state := m.driver.Events().Snapshot(); withState && state != nil {
+			var withStatus, withSnapshot bool
+			order, withStatus, withSnapshot = m.takePending(link)
+			if snapshot := m.driver.Events().Snapshot(); withSnapshot && snapshot != nil {
 				var err error
-				if order.Snapshot, err = encodeSnapshot(state); err != nil {
+				if order.Snapshot, err = encodeSnapshot(snapshot); err != nil {
 					return err
 				}
 			}
 			if withStatus {
-				now := m.driver.Status()
+				current := m.driver.Status()
 				if m.hasFinished() {
-					now.Costs = ui.Costs(m.driver.Events().Newest(), time.Now())
+					current.Costs = ui.Costs(m.driver.Events().Newest(), time.Now())
 				}
-				snapshot = &now
+				driverStatus = &current
 			}
 			for _, request := range m.takeProfileRequests(link) {
 				profiling.Go(func() { m.takeProfile(ctx, link, request) })
@@ -113,10 +115,10 @@ func (m *Manager) serve(ctx context.Context, link *managerStream, stream interfa
 		if order == nil {
 			continue
 		}
-		if snapshot != nil {
-			sent = snapshot.Totals.Progress()
+		if driverStatus != nil {
+			sent = driverStatus.Totals.Progress()
 			var err error
-			if order.Status, err = json.Marshal(snapshot); err != nil {
+			if order.Status, err = json.Marshal(driverStatus); err != nil {
 				return err
 			}
 		}
