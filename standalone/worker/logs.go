@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// OwnerLogs lists the processes of an application or driver that have logs: executors by their
-// ids, or a driver's launches by their numbers.
+// OwnerLogs lists the processes of an application or driver that this worker has started:
+// executors by their ids, or the launches of a driver by their numbers, from 1.
 type OwnerLogs struct {
 	Owner     string   `json:"owner"`
 	Processes []string `json:"processes"`
@@ -29,7 +29,7 @@ func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory)
 	}
 	entries, err := os.ReadDir(filepath.Join(directory.path, owner))
 	if err != nil {
-		refuse(w, r, err)
+		respondError(w, r, err)
 		return
 	}
 	listed := OwnerLogs{Owner: owner, Processes: []string{}}
@@ -47,7 +47,7 @@ func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory)
 type LogFiles struct {
 	Owner   string    `json:"owner"`
 	Process string    `json:"process"`
-	Files   []LogFile `json:"files"` // oldest first: stdout.2, stdout.1, stdout
+	Files   []LogFile `json:"files"` // by name, the oldest of each first: stderr, stdout.2, stdout.1, stdout
 }
 
 // LogFile is one log file.
@@ -57,9 +57,9 @@ type LogFile struct {
 	Modified time.Time `json:"modified"`
 }
 
-// logsOf returns the directory of a process's logs. It returns false if the request's path is
-// invalid.
-func logsOf(r *http.Request, directory *workDirectory) (string, bool) {
+// logDirectory returns the directory of a process's logs. It returns false if the request's path
+// is invalid.
+func logDirectory(r *http.Request, directory *workDirectory) (string, bool) {
 	owner, process := r.PathValue("owner"), r.PathValue("process")
 	if checkID(owner) != nil || checkID(process) != nil {
 		return "", false
@@ -67,15 +67,16 @@ func logsOf(r *http.Request, directory *workDirectory) (string, bool) {
 	return directory.processDirectory(owner, process).part(logsPart), true
 }
 
+// showLogs lists the log files of a process, as a page or, with ?format=json, as JSON.
 func showLogs(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
-	path, ok := logsOf(r, directory)
+	path, ok := logDirectory(r, directory)
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		refuse(w, r, err)
+		respondError(w, r, err)
 		return
 	}
 	listed := LogFiles{Owner: r.PathValue("owner"), Process: r.PathValue("process"), Files: []LogFile{}}
@@ -87,8 +88,8 @@ func showLogs(w http.ResponseWriter, r *http.Request, directory *workDirectory) 
 		listed.Files = append(listed.Files, LogFile{Name: entry.Name(), Size: info.Size(), Modified: info.ModTime()})
 	}
 	slices.SortFunc(listed.Files, func(a, b LogFile) int {
-		nameA, numberA := rolled(a.Name)
-		nameB, numberB := rolled(b.Name)
+		nameA, numberA := splitNumber(a.Name)
+		nameB, numberB := splitNumber(b.Name)
 		if nameA != nameB {
 			return strings.Compare(nameA, nameB)
 		}
@@ -101,9 +102,9 @@ func showLogs(w http.ResponseWriter, r *http.Request, directory *workDirectory) 
 	showPage(w, "logs", listed)
 }
 
-// rolled splits the name of a log file, such as stdout.2, into the base name and the number.
+// splitNumber splits the name of a log file, such as stdout.2, into the base name and the number.
 // The number is 0 for the newest file.
-func rolled(name string) (base string, number int) {
+func splitNumber(name string) (base string, number int) {
 	if at := strings.LastIndexByte(name, '.'); at > 0 {
 		if number, err := strconv.Atoi(name[at+1:]); err == nil && number > 0 {
 			return name[:at], number
@@ -114,20 +115,20 @@ func rolled(name string) (base string, number int) {
 
 // showLog serves a log file, or the part that the request's header Range selects.
 func showLog(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
-	path, ok := logsOf(r, directory)
+	path, ok := logDirectory(r, directory)
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		refuse(w, r, err)
+		respondError(w, r, err)
 		return
 	}
 	defer func() { _ = root.Close() }()
 	file, err := root.Open(filepath.Base(r.PathValue("file")))
 	if err != nil {
-		refuse(w, r, err)
+		respondError(w, r, err)
 		return
 	}
 	defer func() { _ = file.Close() }()
@@ -141,10 +142,11 @@ func showLog(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
 	http.ServeContent(w, r, "", info.ModTime(), file)
 }
 
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
+// respondError responds to a request whose file or directory cannot be opened.
+func respondError(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		http.NotFound(w, r)
 		return
 	}
-	http.Error(w, "cannot be read", http.StatusInternalServerError)
+	http.Error(w, "The logs cannot be read.", http.StatusInternalServerError)
 }
