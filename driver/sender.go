@@ -16,8 +16,8 @@ const maxEndedSetsBytes = 256 << 10
 // executor is sent at most one message, which flush puts into the executor's mailbox.
 //
 // To send a new kind of content, add a field to wire.DriverMessage (whose comment defines the
-// order in which executors act on fields), a method of sender that sets the field, and its
-// merging in mailbox.go.
+// order in which executors act on fields), a method of sender that sets the field, its merging in
+// mailbox.go, and its handling in handleMessage of the package executorbackend.
 type sender struct {
 	executorsWithMessage []*executor // executors whose outgoing.message is set in this turn
 }
