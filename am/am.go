@@ -183,7 +183,8 @@ func driverOutcome(failure, registering error) outcome {
 }
 
 // run connects to the driver if it runs in another process, and then calls runDriverAndAllocator.
-// If problem, an error of the login to Kerberos, is not nil, run fails instead.
+// problem is the error of the login to Kerberos or of obtaining delegation tokens. If it is not
+// nil, run only registers the application, and fails.
 func (m *applicationMaster) run(ctx context.Context, tokens *storage.Tokens, problem error) outcome {
 	if problem != nil {
 		if ctx.Err() != nil {

@@ -153,8 +153,8 @@ func TestSkewedPartitionsAreDivided(t *testing.T) {
 	}
 }
 
-// skewedGroups has, for each key, the number of values and the sum of their numbers. inParts
-// says whether several tasks may read the values of one key.
+// skewedGroups has, for each key, the number of values and the sum of the record numbers with
+// which they start. inParts says whether several tasks may read the values of one key.
 var skewedGroups = dataset.Define("skewed groups", func(p *dataset.Plan, inParts bool) *dataset.Of[dataset.KV[int64, [2]int64]] {
 	group := dataset.Group[int64, []byte]
 	if inParts {

@@ -167,7 +167,7 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 		l.arriveAtBarrier(e, arrival)
 	}
 	for _, update := range message.GetUpdates() {
-		// Ignore updates of attempts that have ended or were cancelled before.
+		// Ignore updates of attempts whose end the executor has already reported.
 		if a := e.attempt(update.GetAttempt()); a != nil {
 			l.updateAttempt(a, update)
 		}

@@ -26,8 +26,8 @@ func (s *state) takeNotices() []driverNotice {
 }
 
 // nodesChanged applies node reports and returns the lost nodes. The caller must cancel launches on
-// a lost node, even if a later element of reports says that the node is running again. The
-// ResourceManager reports the ends of containers on lost nodes separately.
+// a lost node, even if reports also says that the node is running again. The ResourceManager
+// reports the ends of containers on lost nodes separately.
 func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
 	for _, report := range lostFirst(reports) {
 		if s.topology.report(report) {

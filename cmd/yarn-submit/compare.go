@@ -20,7 +20,8 @@ import (
 const (
 	// minRatio is the smallest ratio of two values that history compare shows as different.
 	minRatio = 1.1
-	// minTimeDifference is the smallest difference of two times that history compare shows.
+	// minTimeDifference is the smallest difference of two durations that history compare shows.
+	// Their ratio must also exceed minRatio.
 	minTimeDifference = 50 * time.Millisecond
 	// maxStages is the maximum number of stages that are printed. They are the stages whose total
 	// task time differs most.

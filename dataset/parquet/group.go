@@ -99,8 +99,8 @@ func (r *splitReader) malformed(err error) error {
 const damagedMessage = "the file is damaged"
 
 // recoverPanic calls f, and turns a panic into an error whose message begins with what. It
-// is needed because the Parquet reader panics on some damaged files, and the Parquet writer
-// if it cannot write to its file.
+// is needed because the Parquet reader panics on some damaged files, the Parquet writer if it
+// cannot write to its file, and the builder of record batches if a batch is too large.
 func recoverPanic(what string, f func() error) (err error) {
 	defer func() {
 		switch r := recover().(type) {

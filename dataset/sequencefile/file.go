@@ -46,7 +46,7 @@ type file struct {
 // escape marks a sync. It is written where a record has its length.
 const escape = -1
 
-// openFile returns a reader of the records that belong to the range from offset to end of a
+// openFile returns a reader of the records that belong to the byte range [offset, end) of a
 // file. The position of source must be the beginning of the file, which has size bytes.
 // Reading fails if a record, or a part of a block, has more than limit bytes.
 func openFile(source io.ReadSeeker, size, offset, end, limit int64) (*file, error) {

@@ -29,7 +29,7 @@ func (s *kerberosCluster) testTokensAreCancelled(t *testing.T) {
 	ended := map[string]*commandResult{"cluster": {}, "client": {}}
 	for mode, result := range ended {
 		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "1", "--name", "cancelled-" + mode,
-			"--conf", "kerberos.access.hadoopFileSystems=hdfs://" + cluster.West}, s.keytab(cluster.Alice)...)
+			"--conf", "kerberos.access.hadoopFileSystems=hdfs://" + cluster.West}, s.keytabFlags(cluster.Alice)...)
 		s.submitted++
 		applications.Go(func() {
 			*result = s.run(t, append(args, s.programs+"/steady", "/user/alice/cancelled-"+mode, "2", "11s")...)

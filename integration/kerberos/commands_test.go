@@ -21,7 +21,7 @@ import (
 func (s *kerberosCluster) testCommands(t *testing.T) {
 	login := []string(nil)
 	if s.shortTokens() {
-		login = s.keytab(cluster.Alice)
+		login = s.keytabFlags(cluster.Alice)
 	}
 	run := append([]string{
 		"run", "--detach", "--collect", "*.txt=out", "--num-executors", "1", "--tasks", "2", "--name", "commands", "--idempotency-key", "once",
@@ -96,7 +96,7 @@ func (s *kerberosCluster) testCommandsOfAJobFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(lines, []byte("b\na\nb\n"), 0o600))
 	login := []string{"--num-executors", "1"}
 	if s.shortTokens() {
-		login = append(login, s.keytab(cluster.Alice)...)
+		login = append(login, s.keytabFlags(cluster.Alice)...)
 	}
 	r := s.run(t, append([]string{"run", "--detach", job}, login...)...)
 	require.Equal(t, 0, r.code, r.stderr)

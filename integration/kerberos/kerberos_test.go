@@ -130,9 +130,9 @@ func (s *kerberosCluster) runIn(t *testing.T, directory string, environment []st
 	return commandResult{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// keytab returns flags of a submission that logs in with a user's keytab. They set KRB5_CONFIG,
+// keytabFlags returns flags of a submission that logs in with a user's keytab. They set KRB5_CONFIG,
 // because the krb5.conf of this machine does not contain the cluster's KDC.
-func (s *kerberosCluster) keytab(user string) []string {
+func (s *kerberosCluster) keytabFlags(user string) []string {
 	return []string{"--principal", user, "--keytab", s.Keytab(user), "--conf", "yarn.appMasterEnv.KRB5_CONFIG=" + s.Kerberos().Config()}
 }
 
@@ -165,7 +165,7 @@ func (s *kerberosCluster) testWordCount(t *testing.T) {
 	require.NoError(t, writer.Close())
 	login := []string(nil)
 	if s.shortTokens() {
-		login = s.keytab(cluster.Alice)
+		login = s.keytabFlags(cluster.Alice)
 	}
 	// Each of these flags makes the application get a token for another nameservice.
 	const west = "hdfs://" + cluster.West + "/user/alice"

@@ -34,7 +34,7 @@ const (
 // testApplicationsOutliveTokens runs applications that use HDFS for five times the maximum
 // lifetime of tokens. The other tests for this cluster run at the same time.
 func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
-	keytab := s.keytab(cluster.Alice)
+	loginFlags := s.keytabFlags(cluster.Alice)
 	gate := filepath.Join(t.TempDir(), "gate")
 	openGate := func() { assert.NoError(t, os.WriteFile(gate, nil, 0o644)) }
 	var long sync.WaitGroup
@@ -73,7 +73,7 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 		}, testTimeout, 100*time.Millisecond)
 	}
 	for _, mode := range []string{"cluster", "client"} {
-		start(mode, func() commandResult { return steady(mode, mode, manyRounds, keytab...) })
+		start(mode, func() commandResult { return steady(mode, mode, manyRounds, loginFlags...) })
 		awaitRunning(mode)
 	}
 	restarting := s.startRestarting(t, 5*tokenLifetime)

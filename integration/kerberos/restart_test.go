@@ -30,7 +30,7 @@ type restartingApplication struct {
 // tokens.
 func (s *kerberosCluster) startRestarting(t *testing.T, lifetime time.Duration) restartingApplication {
 	const dir = "/user/alice/restarted"
-	args := append([]string{"submit", "--detach", "--num-executors", "1", "--name", "restarted", "--conf", "yarn.maxAppAttempts=2"}, s.keytab(cluster.Alice)...)
+	args := append([]string{"submit", "--detach", "--num-executors", "1", "--name", "restarted", "--conf", "yarn.maxAppAttempts=2"}, s.keytabFlags(cluster.Alice)...)
 	r := s.run(t, append(args, s.programs+"/steady", dir, "2", "10m")...)
 	require.Equal(t, 0, r.code, r.stderr)
 	s.submitted++

@@ -129,10 +129,11 @@ func TestPoolKeepsToTheModel(t *testing.T) {
 			m.options.Max = Unbounded
 		}
 		p := New(m.options)
-		now, last := epoch, 0
+		now := epoch
+		lastID := 0 // the ids of executors are 1, 2, ...
 		some := func(t *rapid.T) *modelExecutor {
 			ids := make([]string, 0, len(m.executors))
-			for id := range last + 1 {
+			for id := 1; id <= lastID; id++ {
 				if m.executors[fmt.Sprint(id)] != nil {
 					ids = append(ids, fmt.Sprint(id))
 				}
@@ -150,8 +151,8 @@ func TestPoolKeepsToTheModel(t *testing.T) {
 			},
 			"no work": func(t *rapid.T) { m.tasks, m.waiting = 0, 0 },
 			"come": func(t *rapid.T) {
-				last++
-				id := fmt.Sprint(last)
+				lastID++
+				id := fmt.Sprint(lastID)
 				m.executors[id] = &modelExecutor{handle: p.Add(id, now), idleSince: now}
 			},
 			"go": func(t *rapid.T) {

@@ -19,7 +19,7 @@ type job struct {
 
 func (j *job) HasWork() bool { return j.tasks > 0 }
 
-// offer offers cores and returns the names of the jobs that launched a task, in order.
+// offer offers cores and returns the name of the job of each task that was launched, in order.
 func offer(tree *Tree[*job], cores int) []string {
 	var took []string
 	for cores > 0 {

@@ -12,18 +12,19 @@ import (
 // Iterations is the number of times that PageRank computes new ranks.
 const Iterations = 10
 
-// PageRank ranks the pages of a graph with lines "from to", as examples/pagerank does. One core
+// PageRank ranks the pages of a graph with the same result as examples/pagerank. The directory
+// in[0] has the graph's links, each in a line "from to". All cores read and write; one core
 // assigns numbers to the pages and computes the ranks in arrays.
 func PageRank(ctx context.Context, files *storage.Files, out string, in ...string) error {
 	data, err := load(ctx, files, in[0])
 	if err != nil {
 		return err
 	}
-	numbers := newTable(data)
+	table := newTable(data)
 	var pages []line
 	number := func(page line) uint32 {
-		s := numbers.find(hash(page.of(data)), page, data, true)
-		if s.value == 0 {
+		s := table.find(hash(page.of(data)), page, data, true)
+		if s.value == 0 { // a new page; else the value is its number plus 1
 			pages = append(pages, page)
 			s.value = uint64(len(pages))
 		}

@@ -10,8 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// crowded returns a cluster of 4-core workers whose applications request half of all cores,
-// and have no executor yet. If prefer is set, they prefer all workers by host.
+// crowded returns a cluster of workers with 4 cores each. Its applications have no executors yet,
+// and together they request half of all cores. If prefer is set, each application has tasks that
+// prefer the host of each worker.
 func crowded(b *testing.B, workers, applications int, prefer bool) *Cluster {
 	c := New(testOptions())
 	now := time.Unix(1e9, 0)
