@@ -37,8 +37,9 @@ check:
 
 # By default a process with the race detector sleeps for a second before it exits, in each of some hundred processes of
 # the tests. Most of the time goes to building them: check does the vetting, and no test needs debug information.
+# Three packages run at a time, because the tests of some wait.
 unit:
-	CGO_ENABLED=1 GORACE="atexit_sleep_ms=50 $$GORACE" $(GO) test -race -vet=off -ldflags="-s -w" -timeout 30m ./...
+	CGO_ENABLED=1 GORACE="atexit_sleep_ms=50 $$GORACE" $(GO) test -race -vet=off -ldflags="-s -w" -p 3 -timeout 30m ./...
 
 # Runs against real Hadoop clusters that the tests start. Needs Java 17 and Maven, and for clusters in containers root and
 # Docker; with-engine starts an engine if none runs. Two packages run at a time, the longest first.
