@@ -113,7 +113,7 @@ func TestInputFilesThatChangeDuringAJob(t *testing.T) {
 // TestManySmallFiles also checks how much memory the driver needs for each file while the
 // session is open.
 func TestManySmallFiles(t *testing.T) {
-	const files, directories = 20_000, 10
+	const files, directories = 100_000, 10
 	directory := t.TempDir()
 	for i := range directories {
 		first := filepath.Join(directory, fmt.Sprint(i), "0")
