@@ -63,7 +63,7 @@ type managerStream struct {
 	wake        chan struct{}      // contains an element if there is a message to send
 	pending     *wire.ManagerOrder // order to send; nil for none
 	askStatus   bool               // the ApplicationMaster has requested the driver's status
-	askSnapshot bool               // the ApplicationMaster has requested the application's state
+	askSnapshot bool               // the ApplicationMaster has requested a snapshot of the application's state
 	profiles    []*wire.ManagerProfileRequest
 }
 
@@ -334,7 +334,8 @@ func (m *Manager) handle(link *managerStream, report *wire.ManagerReport) {
 }
 
 // takePending removes and returns the order to send; nil for none. withStatus and withSnapshot
-// report whether the order must contain the driver's status and the application's state.
+// report whether the order must contain the driver's status and a snapshot of the application's
+// state.
 func (m *Manager) takePending(link *managerStream) (order *wire.ManagerOrder, withStatus, withSnapshot bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -90,9 +90,9 @@ func (m *Manager) serve(ctx context.Context, link *managerStream, stream interfa
 		case <-link.wake:
 			var withStatus, withSnapshot bool
 			order, withStatus, withSnapshot = m.takePending(link)
-			if snapshot := m.driver.Events().Snapshot(); withSnapshot && snapshot != nil {
+			if recorder := m.driver.Events(); withSnapshot && recorder != nil {
 				var err error
-				if order.Snapshot, err = encodeSnapshot(snapshot); err != nil {
+				if order.Snapshot, err = encodeSnapshot(recorder.Snapshot()); err != nil {
 					return err
 				}
 			}

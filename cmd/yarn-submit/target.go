@@ -15,8 +15,8 @@ import (
 	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
 )
 
-// target is where a program runs. This file distinguishes the kinds of masters; of the others,
-// only decommission.go does. To add a cluster manager, extend newTarget, connect and the help of
+// target is where a program runs. Only this file and decommission.go distinguish the kinds of
+// masters. To add a cluster manager, extend newTarget, connect and the help of
 // --master in onTarget.
 type target struct {
 	url masterurl.URL

@@ -142,7 +142,7 @@ func showLog(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
 	http.ServeContent(w, r, "", info.ModTime(), file)
 }
 
-// respondError responds to a request whose file or directory cannot be opened.
+// respondError responds to a request whose file or directory cannot be read.
 func respondError(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		http.NotFound(w, r)
