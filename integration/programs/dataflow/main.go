@@ -1,11 +1,11 @@
 // Command dataflow runs a job on data sets of generated records. Its tasks can be made to wait
 // at named points, which are called moments, so that tests can inject faults there.
 //
-//	dataflow [flags] counts|groups|cogroups|joined|records|sorted|runs OUT
+//	dataflow [flags] counts|groups|parts|cogroups|joined|records|sorted|runs OUT
 //
-// counts, groups and cogroups write a line for each key, and joined, records and sorted write a
+// counts, groups, parts and cogroups write a line for each key, and joined, records and sorted write a
 // line for each record. runs is not deterministic: its output shows if a task has received records of
-// two runs of a map task. With -check, counts, groups, cogroups and joined write one line with
+// two runs of a map task. With -check, counts, groups, parts, cogroups and joined write one line with
 // the number of records, and sorted writes one line for each range.
 //
 // Each task reports its moments by files in the directory -control, and waits at moments that
@@ -45,7 +45,7 @@ type input struct {
 	Right                     bool          // for joined: the records are the right side of the join
 	Check                     bool          // write lines about the records instead of the records
 	Unstable                  bool          // each run of a map task generates different values
-	Delay                     time.Duration // how long groups, cogroups and joined wait for each record
+	Delay                     time.Duration // how long groups, parts, cogroups and joined wait for each record
 	Control                   string
 }
 
