@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -65,7 +66,7 @@ func actExecutor() {
 	if err != nil {
 		panic(err)
 	}
-	select {}
+	time.Sleep(math.MaxInt64) // an empty select ends a program without cgo, because all its goroutines are asleep
 }
 
 // actProgram starts a cluster with two workers and one executor on each, and prints the

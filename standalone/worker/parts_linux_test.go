@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -56,7 +57,7 @@ func act(part string, arguments []string) int {
 		return 0
 	case "crash":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
+		waitForever()
 	case "once": // fail the first time only
 		if _, err := os.Stat(arguments[0]); err == nil {
 			fmt.Println("second")
@@ -88,12 +89,18 @@ func act(part string, arguments []string) int {
 			note(name, command.Process.Pid)
 		}
 		note("process", os.Getpid())
-		select {}
+		waitForever()
 	case "idle":
 		signal.Ignore(syscall.SIGTERM)
-		select {}
+		waitForever()
 	}
 	return 99
+}
+
+// waitForever waits until the process is killed. An empty select ends a program without cgo, because all
+// its goroutines are asleep.
+func waitForever() {
+	time.Sleep(math.MaxInt64)
 }
 
 // note writes a process's id to a file, which the test reads.
