@@ -8,7 +8,7 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 BUILD = $(GO) build -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build release test check unit integration integration-with-engine integration-clusters integration-release interop demo generate pictures check-generated bench-launch bench-tasks bench-data bench-stream bench-scale bench-allocator bench-history clean
+.PHONY: all build release test check unit race integration integration-with-engine integration-clusters integration-release interop demo generate pictures check-generated bench-launch bench-tasks bench-data bench-stream bench-scale bench-allocator bench-history clean
 
 all: build
 
@@ -35,11 +35,16 @@ check:
 	$(GO) tool staticcheck -tags integration,spark,release ./...
 	GOOS=darwin GOARCH=arm64 $(GO) vet . ./client/... ./cmd/... ./examples/...
 
-# By default a process with the race detector sleeps for a second before it exits, in each of some hundred processes of
-# the tests. Most of the time goes to building them: check does the vetting, and no test needs debug information.
-# Three packages run at a time, because the tests of some wait.
+# Most of the time goes to building the tests: check does the vetting, and no test needs debug information. Three packages
+# run at a time, because the tests of some wait.
+UNIT = $(GO) test -vet=off -ldflags="-s -w" -p 3 -timeout 30m
 unit:
-	CGO_ENABLED=1 GORACE="atexit_sleep_ms=50 $$GORACE" $(GO) test -race -vet=off -ldflags="-s -w" -p 3 -timeout 30m ./...
+	$(UNIT) ./...
+
+# The unit tests with the race detector, which takes twice their time. By default each of some hundred processes of the
+# tests sleeps for a second before it exits.
+race:
+	CGO_ENABLED=1 GORACE="atexit_sleep_ms=50 $$GORACE" $(UNIT) -race ./...
 
 # Runs against real Hadoop clusters that the tests start. Needs Java 17 and Maven, and for clusters in containers root and
 # Docker; with-engine starts an engine if none runs. Two packages run at a time, the longest first.
