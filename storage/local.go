@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -91,14 +92,20 @@ func (localSystem) rename(_ context.Context, from, to string) error {
 	return localError("rename", from, renameNoReplace(from, to))
 }
 
-func (localSystem) remove(_ context.Context, path string, recursive bool) error {
+func (localSystem) remove(ctx context.Context, path string, recursive bool) error {
 	if !recursive {
 		return localError("remove", path, os.Remove(path))
 	}
 	if _, err := os.Lstat(path); err != nil {
 		return localError("remove", path, err)
 	}
-	return localError("remove", path, os.RemoveAll(path))
+	// If another process creates files meanwhile, such as a task of a cancelled job, RemoveAll can
+	// find a directory not empty.
+	err := os.RemoveAll(path)
+	for errors.Is(err, syscall.ENOTEMPTY) && ctx.Err() == nil {
+		err = os.RemoveAll(path)
+	}
+	return localError("remove", path, err)
 }
 
 func (localSystem) setTimes(_ context.Context, path string, accessed, modified time.Time) error {

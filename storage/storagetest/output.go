@@ -138,6 +138,34 @@ func testOutputAbort(t *testing.T, f *fixture) {
 	require.Empty(t, f.names(t, f.dir))
 }
 
+// Tasks of a cancelled job may still create parts while the job removes its files.
+func testOutputAbortDuringTasks(t *testing.T, f *fixture) {
+	out, err := f.files.NewOutput(f.ctx, f.path("out"), job)
+	require.NoError(t, err)
+	const tasks, parts = 4, 100
+	started := make(chan struct{}, tasks)
+	var writing sync.WaitGroup
+	for task := range tasks {
+		writing.Go(func() {
+			for n := range parts {
+				err := f.writePart(out, task*parts+n, 0, "late")
+				if n == 0 {
+					started <- struct{}{}
+				}
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	for range tasks {
+		<-started
+	}
+	require.NoError(t, out.Abort(f.ctx))
+	writing.Wait()
+	require.Empty(t, f.names(t, f.dir))
+}
+
 func testOutputReplace(t *testing.T, f *fixture) {
 	f.write(t, "out/part-00000", []byte("old"))
 	f.write(t, "out/below/part-00000", []byte("old"))

@@ -52,6 +52,7 @@ func Suite(t *testing.T, files *storage.Files, base string) {
 		{"OutputSecondAttempt", testOutputSecondAttempt},
 		{"OutputConcurrentAttempts", testOutputConcurrentAttempts},
 		{"OutputAbort", testOutputAbort},
+		{"OutputAbortDuringTasks", testOutputAbortDuringTasks},
 		{"OutputReplace", testOutputReplace},
 		{"OutputAppend", testOutputAppend},
 		{"OutputPartitions", testOutputPartitions},
