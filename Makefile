@@ -35,9 +35,11 @@ check:
 	$(GO) tool staticcheck -tags integration,spark,release ./...
 	GOOS=darwin GOARCH=arm64 $(GO) vet . ./client/... ./cmd/... ./examples/...
 
-# Most of the time goes to building the tests: check does the vetting, and no test needs debug information. Three packages
-# run at a time, because the tests of some wait.
-UNIT = $(GO) test -vet=off -ldflags="-s -w" -p 3 -timeout 30m
+# check does the vetting, and no test needs debug information.
+TEST = $(GO) test -vet=off -ldflags="-s -w"
+
+# Three packages run at a time, because the tests of some wait.
+UNIT = $(TEST) -p 3 -timeout 30m
 unit:
 	$(UNIT) ./...
 
@@ -52,7 +54,7 @@ integration:
 	docker/with-engine $(MAKE) integration-with-engine
 
 integration-with-engine: build docker-image
-	$(GO) test -tags integration -vet=off -ldflags="-s -w" -count=1 -p 2 -timeout 45m \
+	$(TEST) -tags integration -count=1 -p 2 -timeout 45m \
 		./integration/acceptance ./integration/faults ./integration/kerberos ./integration/standalone \
 		./integration/conformance ./integration/masters ./integration/...
 
@@ -61,23 +63,23 @@ CLUSTERS = 3.3.6/capacity 3.5.0/capacity 3.4.3/fair
 CLUSTERS_RUN = WordCount|Kill|Losses|Logs|ShuffleService
 integration-clusters: build
 	@failed=; for each in $(CLUSTERS); do echo "on Hadoop $$each"; \
-		BOBBIN_TEST_HADOOP_VERSION=$${each%/*} BOBBIN_TEST_SCHEDULER=$${each#*/} $(GO) test -tags integration -count=1 -timeout 45m \
+		BOBBIN_TEST_HADOOP_VERSION=$${each%/*} BOBBIN_TEST_SCHEDULER=$${each#*/} $(TEST) -tags integration -count=1 -timeout 45m \
 			./integration/acceptance -run '$(CLUSTERS_RUN)' || failed="$$failed $$each"; \
 	done; [ -z "$$failed" ] || { echo "failed on Hadoop$$failed"; exit 1; }
 
 # Builds a release twice, the second time with nothing compiled before, and uses its files as users do.
 integration-release:
-	docker/with-engine $(GO) test -tags release -count=1 -timeout 45m ./integration/release
+	docker/with-engine $(TEST) -tags release -count=1 -timeout 45m ./integration/release
 
 # Lets Spark read files that data sets have saved, and its history server exported event logs. Installs pyspark from PyPI into a directory of its own if it is missing.
 interop:
-	$(GO) test -tags integration,spark -count=1 -timeout 45m -v -run Spark ./integration/formats
+	$(TEST) -tags integration,spark -count=1 -timeout 45m -v -run Spark ./integration/formats
 
 # What users meet first, on a cluster of containers. Needs Docker, the image of docker-image, and root. CONTAINERS_RUN=.
 # runs all acceptance tests there; those that stop tasks of data sets fail, because they need a directory that all hosts see.
 CONTAINERS_RUN = WordCount|SortOf|Submit|TestRun|Files|Kill|ClientMode|TestFirstResource|Unreach|TestAJobThatWaits|Home|ItsUser|Bypass|Doctor
 integration-containers: build
-	$(GO) test -tags integration -count=1 -timeout 45m ./integration/acceptance -cluster=containers -run '$(CONTAINERS_RUN)'
+	$(TEST) -tags integration -count=1 -timeout 45m ./integration/acceptance -cluster=containers -run '$(CONTAINERS_RUN)'
 
 # Writes generated code and pages.
 generate:
