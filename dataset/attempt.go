@@ -274,9 +274,9 @@ func (a *stageAttempt) taskDone(result driver.Result) {
 			failure.Generation = generations[f.Map]
 		}
 		delay := lossDelay
-		if f.Unreachable != "" {
+		if x := e.executors[f.Unreachable]; x != nil && x.usable() {
 			delay = unreachableDelay
-			e.unreachable(f.Unreachable, unreachableReport{to: result.ExecutorID, attempt: a.number})
+			e.unreachable(x, unreachableReport{to: result.ExecutorID, attempt: a.number})
 		}
 		e.afterLosses(delay, func() { e.act(e.graph.FetchFailed(a.number, result.Index, failure)) })
 		return

@@ -12,8 +12,8 @@ import (
 const (
 	// lossDelay is how long the engine waits after the loss of an executor or an output.
 	lossDelay = 100 * time.Millisecond
-	// unreachableDelay is how long the engine waits after a task reported that an executor did
-	// not answer within network.timeout.
+	// unreachableDelay is how long the engine waits after a task reported that a usable executor
+	// does not answer. The driver finds out in this time whether the executor is lost.
 	unreachableDelay = time.Second
 )
 
@@ -110,17 +110,13 @@ type unreachableReport struct {
 // cut off.
 const maxUnreachableReports = 2
 
-// unreachable records a report that the executor with the given id does not answer. If the
-// executor's host has sent the driver nothing for a while, the driver treats all executors
-// on the host as lost. If the executor still sends heartbeats, it can run tasks, but other
-// executors cannot read the outputs of these tasks. So after maxUnreachableReports different
-// reports, the engine replaces the executor.
-func (e *engine) unreachable(id string, report unreachableReport) {
-	x := e.executors[id]
-	if x == nil || !x.usable() {
-		return
-	}
-	e.app.Driver.Unreachable(id)
+// unreachable records a report that a usable executor does not answer. If the executor's host
+// has sent the driver nothing for a while, the driver treats all executors on the host as lost.
+// If the executor still sends heartbeats, it can run tasks, but other executors cannot read the
+// outputs of these tasks. So after maxUnreachableReports different reports, the engine replaces
+// the executor.
+func (e *engine) unreachable(x *executor, report unreachableReport) {
+	e.app.Driver.Unreachable(x.ID)
 	e.afterLosses(unreachableDelay, func() {
 		if !x.usable() {
 			return
@@ -130,7 +126,7 @@ func (e *engine) unreachable(id string, report unreachableReport) {
 		}
 		x.unreachableReports[report] = true
 		if x.unreachable() {
-			e.app.Driver.Replace(id, "other executors get no answer from it")
+			e.app.Driver.Replace(x.ID, "other executors get no answer from it")
 		}
 	})
 }

@@ -177,13 +177,13 @@ func silencePorts(t *testing.T, pid int) {
 	require.Positive(t, silenced, "the process has no port, or this user may not take its files")
 }
 
-// startIdle starts counts with three executors, of which at most two fetch. Dynamic allocation
-// stops idle executors.
+// startIdle starts counts with three executors, of which one fetches. Dynamic allocation stops
+// idle executors.
 func (s *site) startIdle(t *testing.T, service string) *dataflow {
 	settings := map[string]string{
 		"dynamicAllocation.enabled": "true", "dynamicAllocation.initialExecutors": "3",
 		"dynamicAllocation.executorIdleTimeout": "1s", "dynamicAllocation.cachedExecutorIdleTimeout": "1s",
-		"executor.memory": "128m", "shuffle.partitions": "2", "shuffle.service": service,
+		"executor.memory": "128m", "shuffle.partitions": "1", "shuffle.service": service,
 	}
 	d := s.startDataflow(t, settings, []string{"mapped", "merging"}, append(fetchingArguments, "counts")...)
 	s.awaitExecutors(t, 3)
@@ -202,14 +202,15 @@ func (d *dataflow) assertSorted(t *testing.T, expected []byte) {
 	assertSame(t, sorted, got)
 }
 
-// fetchFromIdleExecutors lets dynamic allocation stop idle executors from which others fetch.
-// They must move their map output to other executors first.
+// fetchFromIdleExecutors lets dynamic allocation stop the two idle executors from which the third
+// fetches. They must move their map output first. The third must fetch again before it has been
+// idle long enough to be stopped.
 func fetchFromIdleExecutors(t *testing.T, s *site, expected []byte) {
 	d := s.startIdle(t, "off")
 	await(t, "idle executors hand over their data and end", func() bool {
 		done, err := d.control.HandedOver()
 		require.NoError(t, err)
-		return done && len(s.executors()) < 3
+		return done && len(s.executors()) < 2
 	})
 	d.release(t)
 	d.assertSorted(t, expected)
@@ -235,7 +236,7 @@ func fetchFromWorkerOfKilledExecutors(t *testing.T, s *site, expected []byte) {
 	})
 }
 
-// fetchFromWorkersOfIdleExecutors lets dynamic allocation stop idle executors from which others fetch.
+// fetchFromWorkersOfIdleExecutors lets dynamic allocation stop idle executors from which another fetches.
 // They must not move their map output to other executors, because their workers serve it.
 func fetchFromWorkersOfIdleExecutors(t *testing.T, s *site, expected []byte) {
 	d := s.startIdle(t, "required")
