@@ -8,7 +8,7 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 BUILD = $(GO) build -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build release test check unit race integration integration-with-engine integration-clusters integration-release interop demo generate pictures check-generated bench-launch bench-tasks bench-data bench-stream bench-scale bench-allocator bench-history clean
+.PHONY: all build release test check unit race integration integration-with-engine integration-kerberos integration-clusters integration-release interop demo generate pictures check-generated bench-launch bench-tasks bench-data bench-stream bench-scale bench-allocator bench-history clean
 
 all: build
 
@@ -31,8 +31,8 @@ test: check unit integration
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
-	$(GO) vet -tags integration,spark,release ./...
-	$(GO) tool staticcheck -tags integration,spark,release ./...
+	$(GO) vet -tags integration,kerberos,spark,release ./...
+	$(GO) tool staticcheck -tags integration,kerberos,spark,release ./...
 	GOOS=darwin GOARCH=arm64 $(GO) vet . ./client/... ./cmd/... ./examples/...
 
 # check does the vetting, and no test needs debug information.
@@ -55,8 +55,12 @@ integration:
 
 integration-with-engine: build docker-image
 	$(TEST) -tags integration -count=1 -p 2 -timeout 45m \
-		./integration/acceptance ./integration/faults ./integration/kerberos ./integration/standalone \
-		./integration/conformance ./integration/masters ./integration/...
+		./integration/acceptance ./integration/faults ./integration/standalone ./integration/conformance \
+		./integration/masters ./integration/...
+
+# Tests on clusters with Kerberos. They wait for tokens to end. Needs what integration needs, a KDC and the JDK.
+integration-kerberos:
+	docker/with-engine sh -ec '$(MAKE) docker-image; $(TEST) -tags kerberos -count=1 -p 2 -timeout 45m ./integration/kerberos/...'
 
 # Tests on other Hadoop releases and schedulers than the default cluster's.
 CLUSTERS = 3.3.6/capacity 3.5.0/capacity 3.4.3/fair

@@ -85,15 +85,14 @@ func TestMain(m *testing.M) {
 // some tests replace single addresses.
 func containerOptions() containers.Options {
 	return containers.Options{Properties: map[string]string{
-		"yarn.log-aggregation-enable":                    "false",
-		"yarn.nodemanager.log.retain-seconds":            "86400",
-		"yarn.nodemanager.resource.memory-mb":            "8192",
-		"yarn.nodemanager.resource.cpu-vcores":           "8",
-		"yarn.nodemanager.container-monitor.interval-ms": "1000",
-		"yarn.resourcemanager.address":                   "resourcemanager:8032",
-		"yarn.resourcemanager.scheduler.address":         "resourcemanager:8030",
-		"yarn.resourcemanager.webapp.address":            "resourcemanager:8088",
-		"dfs.replication":                                "1",
+		"yarn.log-aggregation-enable":            "false",
+		"yarn.nodemanager.log.retain-seconds":    "86400",
+		"yarn.nodemanager.resource.memory-mb":    "8192",
+		"yarn.nodemanager.resource.cpu-vcores":   "8",
+		"yarn.resourcemanager.address":           "resourcemanager:8032",
+		"yarn.resourcemanager.scheduler.address": "resourcemanager:8030",
+		"yarn.resourcemanager.webapp.address":    "resourcemanager:8088",
+		"dfs.replication":                        "1",
 	}}
 }
 

@@ -157,7 +157,6 @@ func (p properties) nodeManager(index int) site {
 		// default limit is 2.1 times the physical memory, so YARN would kill such programs in
 		// containers below 750 MB.
 		"yarn.nodemanager.vmem-check-enabled":                   "false",
-		"yarn.nodemanager.container-monitor.interval-ms":        "1000",
 		"yarn.nodemanager.container-monitor.process-tree.class": "org.apache.hadoop.yarn.util.ProcfsBasedProcessTree",
 		// Tolerate a nearly full disk of the test machine.
 		"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.9",

@@ -1,4 +1,4 @@
-//go:build integration
+//go:build kerberos
 
 // Package kerberos runs yarn-submit on real clusters with Kerberos. The clusters differ in the
 // protection of their connections.

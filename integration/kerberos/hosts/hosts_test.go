@@ -1,4 +1,4 @@
-//go:build integration
+//go:build kerberos
 
 // Package hosts runs yarn-submit on a cluster with Kerberos whose KDC, daemons and client are
 // on different hosts, each with its own name and address.
