@@ -60,7 +60,7 @@ integration-with-engine: build docker-image
 
 # Tests on clusters with Kerberos. They wait for tokens to end. Needs what integration needs, a KDC and the JDK.
 integration-kerberos:
-	docker/with-engine sh -ec '$(MAKE) docker-image; $(TEST) -tags kerberos -count=1 -p 2 -timeout 45m ./integration/kerberos/...'
+	docker/with-engine sh -ec 'make docker-image; $(TEST) -tags kerberos -count=1 -p 2 -timeout 45m ./integration/kerberos/...'
 
 # Tests on other Hadoop releases and schedulers than the default cluster's.
 CLUSTERS = 3.3.6/capacity 3.5.0/capacity 3.4.3/fair
